@@ -20,8 +20,8 @@ static void compute_masks(row *r, size_t block) {
     }
 }
 
-/* Applies dropout to x, the element of column c, and returns the result. The caller passes the columns in ascending order,
- * without gaps. */
+/* Applies dropout to x, the element of column c, and returns the result. The caller must pass the columns 0, 1, 2, ... in this
+ * order, because the masks are computed at the start of each block. */
 static float drop(row *r, size_t c, float x) {
     if (c % 64 == 0)
         compute_masks(r, c);

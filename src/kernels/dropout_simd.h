@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of a row, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Each Philox counter gives four
- * mask words. By the definition in kernels.h, word j of 16 consecutive counters gives the masks of 16 consecutive columns. Each
- * lane computes the words of one counter, so the words are in column order without a transposition. The product x * scale and
- * the addition of the residual are rounded separately, so results are bit-identical on all instruction sets.
+ * Dropout of a row, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Philox computes four mask
+ * words from each counter. By the definition in kernels.h, the j-th words of 16 consecutive counters are the mask words of 16
+ * consecutive columns. Each lane processes one counter, so a vector of j-th words is already in column order. The product x *
+ * scale and the addition of the residual are rounded separately, so results are bit-identical on all instruction sets.
  */
 #ifndef AOEI_KERNELS_DROPOUT_SIMD_H
 #define AOEI_KERNELS_DROPOUT_SIMD_H
@@ -36,8 +36,8 @@ static inline void start_row(row_masks *m, const aoei_dropout_row *d) {
 }
 
 /* Computes the mask words of the BLOCK columns that start at column `block`. Each iteration computes the words of VF_LANES
- * counters. Counters in even lanes and counters in odd lanes are processed in separate vectors, whose odd lanes are unused: a
- * 64-bit product occupies an even lane and the odd lane after it. */
+ * counters. A 64-bit product occupies an even lane and the odd lane after it. The counters of even lanes and the counters of
+ * odd lanes are therefore processed in two separate vectors, in the even lanes. */
 static inline void compute_masks(row_masks *m, size_t block) {
     const vu c1 = vu_set1(m->d->counter[1]), c2 = vu_set1(m->d->counter[2]), c3 = vu_set1(m->d->counter[3]);
     for (size_t i = 0; i < 16 / VF_LANES; i++) {

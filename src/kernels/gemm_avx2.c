@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Matmul kernels for AVX2. The bf16 matmul is emulated in float32. This file compiles gemm_simd.h for tiles of up to 6 x 16
- * elements of C, whose sums occupy 12 registers. It also defines transpose_lines, which gemm_simd.h uses to pack operands.
+ * Matmul kernels for AVX2. The bf16 matmul is emulated in float32. This file instantiates gemm_simd.h for tiles of up to 6 x 16
+ * elements of the output matrix C. The accumulators of a tile occupy 12 registers. The file also defines transpose_lines, which
+ * gemm_simd.h uses to pack operands.
  */
 #include "kernels/simd_avx2.h"
 
@@ -24,8 +25,8 @@ static inline vf load_pair(const float *x, const float *y) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(x)), _mm_loadu_ps(y), 1);
 }
 
-/* Sets dst[k * stride + i] = line[i][k] for all i < VF_LANES and all k < n, where n is K rounded down to a multiple of 4.
- * Returns n. The caller transposes the remaining K - n values of each line. */
+/* Transposes VF_LANES lines of K floats: sets dst[k * stride + i] = line[i][k] for all i < VF_LANES and all k < n, where n is K
+ * rounded down to a multiple of 4. Returns n. The caller transposes the remaining K - n floats of each line. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const line[VF_LANES], size_t K) {
     size_t k = 0;
     for (; k + 4 <= K; k += 4) {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * bf16 matmul kernel for AMX. A tile has 16 rows of 64 bytes. The instruction TDPBF16PS adds the products of 32 elements along
- * k to the running sum of each element of C in a tile. Groups of 32 elements are processed in ascending order of k. M, N and K
- * are padded with zeros to whole tiles, so an element of C depends only on its row of A, its column of B, and K. Running sums
- * that are stored between chunks of K, or between two calls, are stored as float32.
- * The loops, from outer to inner:
- * - M-blocks: groups of rows of A, which are packed into the L2 cache.
+ * k to the running sum of each element of C in a tile. The groups of 32 elements are added in ascending order of k. M, N and K
+ * are padded with zeros to whole tiles, so an element of C depends only on its row of A, its column of B, and K. Between chunks
+ * of K, and between two calls that accumulate into one C, running sums are stored as float32. The loops, from outer to inner:
+ * - M-blocks: groups of up to M_BLOCKS * 32 rows of A and C. The packed rows of A stay in the L2 cache.
  * - Panels of 32 columns of B and C.
- * - Chunks of K. A chunk of B stays in the L1 cache while all blocks of the M-block use it. A is read from L2.
+ * - Chunks: ranges of k of up to 384 elements. A chunk of a panel of B stays in the L1 cache while all blocks of the M-block
+ *   use it. A is read from L2.
  * - Blocks of 32 x 32 elements of C. Between chunks, the sums of a block are stored in `sums`; after the last chunk, they are
  *   stored in `staging`.
  * - Steps of 32 elements along k. A step reads two tiles of A and two tiles of B and computes four tile products.
  * Measurements on one core of Sapphire Rapids with four accumulators (2 x 2 tiles): with chunks of 384 elements along k, B is
  * in L1, A is in L2, and the tile unit reaches 98% of its peak rate. With chunks of 768 or more elements, A and B are in L2,
- * and the tile unit reaches 76%. Storing the sums of a block takes 50 cycles if A, B and the sums fit L1. It takes 200 cycles
- * with chunks of 384 elements, and at least 900 cycles with chunks of 768. Software prefetch of the operands of the current
- * step takes more time than it saves. The following design was derived from these measurements; the design itself was not
- * measured:
+ * and the tile unit reaches 76%. Storing the sums of a block takes 50 cycles if A, B and the sums fit in the L1 cache. It takes
+ * 200 cycles with chunks of 384 elements, and at least 900 cycles with chunks of 768. Software prefetch of the operands of the
+ * current step takes more time than it saves. The following design was derived from these measurements; the design itself was
+ * not measured:
  * - Chunks have 384 elements. Sums are stored in memory between chunks.
  * - Accumulators are replaced one at a time. The first step of a block stores an accumulator of the previous block, initializes
  *   this accumulator for the new block, and multiplies. Then it continues with the next accumulator. While one accumulator is
  *   replaced, the tile unit works on the other three, so each result has the time of three tile products to complete.
- * - There is only one staging block, so its cache lines stay in L1. The positions of the quarters of a block in memory are
- *   rotated, so no load directly follows a store whose address has equal low bits (see quarter_offset).
+ * - There is only one staging block, so its cache lines stay in L1. The order of the four quarters (16 x 16 elements) of a
+ *   block in memory is rotated, so no load directly follows a store to an address with equal low bits (see quarter_offset).
  * - Vector instructions are interleaved with the later steps of a block. First, the epilogue processes a few rows of the
  *   previous block per step; it starts at step EPILOGUE_FIRST, so that the stores of the previous block are complete. Then,
  *   each step packs a few lines of the next chunk of B or prefetches them into L2.
@@ -36,8 +36,8 @@
 
 /* Sizes that follow from the tile shape. */
 enum {
-    HALF = 16,                    /* rows or columns of C in a tile */
-    BLOCK = 32,                   /* rows or columns of C in a block */
+    HALF = 16,                    /* number of rows, and of columns, of C in a tile */
+    BLOCK = 32,                   /* number of rows, and of columns, of C in a block */
     STEP = 32,                    /* elements along k per step */
     TILE_WORDS = 256,             /* 32-bit words in a tile: floats, or pairs of bf16 */
     STEP_WORDS = 2 * TILE_WORDS,  /* words of A, or of B, per step */
@@ -51,14 +51,15 @@ enum {
                          stay in L1 */
     M_BLOCKS = 16,    /* maximum number of blocks in an M-block. More blocks would gain little, because a chunk of B is then
                          already used 16 times */
-    A_STEPS = 768,    /* maximum of steps times blocks of an M-block. The packed A then has 1.5 MB, in an L2 of 2 MB */
-    MIN_BLOCKS = 2, /* minimum number of blocks in an M-block. If fewer blocks fit A_STEPS, A is not kept, but packed again for
-                       each panel */
-    SPILL_STEPS = 64,   /* maximum number of steps of a piece of K. K is divided into pieces if A does not fit A_STEPS and sums
-                           may be stored in C */
+    A_STEPS = 768, /* maximum of the number of steps multiplied by the number of blocks of an M-block. The packed rows of A then
+                      have at most 1.5 MB, and the L2 cache has 2 MB */
+    MIN_BLOCKS = 2,   /* minimum number of blocks of an M-block that is limited by A_STEPS. If A_STEPS allows fewer blocks, the
+                         limit is ignored, and A is packed again for each panel */
+    SPILL_STEPS = 64, /* maximum number of steps of a piece. run_pieces divides the range of k into pieces if the limit A_STEPS
+                         is exceeded and running sums may be stored in C */
     EPILOGUE_FIRST = 2, /* step of the next block at which the epilogue starts reading the sums */
-    EPILOGUE_ROWS = 4,  /* rows that the epilogue processes per step; divides HALF. A block has 32 rows and needs 8 steps; a
-                           chunk of 12 steps has 10 steps with vector work */
+    EPILOGUE_ROWS = 4,  /* number of rows that the epilogue processes per step; a divisor of HALF. The 32 rows of a block need 8
+                           steps. In a chunk of 12 steps, vector work is interleaved with 10 steps */
     FETCH_BLOCKS = 8, /* minimum number of blocks in an M-block for prefetching the next chunk of B. A smaller M-block has fewer
                          steps, and would issue too many prefetches per step */
     STEP_LINES = STEP_WORDS * 4 / 64 /* cache lines of A, or of B, per step */
@@ -98,7 +99,7 @@ static const tile_shapes shapes = {
 typedef struct source {
     const void *data;
     aoei_dtype type;
-    size_t line, k_stride; /* distance between adjacent lines, and distance between adjacent elements of a line; in elements */
+    size_t line, k_stride; /* distances in elements: between adjacent lines; between adjacent elements of a line */
     size_t K;              /* number of elements per line */
 } source;
 
@@ -121,11 +122,13 @@ typedef struct work {
     int keeps_a;         /* 1: A is packed once for all panels; 0: A is packed again for each panel */
     float *staging;      /* [BLOCK_WORDS] complete sums of the block `staged` */
     float *sums;         /* [M_BLOCKS][BLOCK_WORDS] running sums of each block of the M-block between two chunks */
-    float *b_chunk;      /* [2][CHUNK_STEPS][STEP_WORDS] two packed chunks of B. Pass p uses b_chunk[p % 2] */
-    float *a_chunks;     /* [chunk][block][step][STEP_WORDS] packed A */
-    size_t m, rows;      /* the M-block has rows [m, m + rows) of C */
-    size_t passes;       /* number of passes of the M-block. A pass computes one chunk of one panel */
-    /* chunk of B that is being packed: the pass that uses the chunk; number of steps that are already packed */
+    float *b_chunk;  /* [2][CHUNK_STEPS][STEP_WORDS] two packed chunks of B; pass p uses b_chunk[p % 2]; unused if the caller
+                        packed B */
+    float *a_chunks; /* [chunk][block][step][STEP_WORDS] packed rows of A of the M-block */
+    size_t m, rows;  /* the M-block has rows [m, m + rows) of C */
+    size_t passes;   /* number of passes of the M-block. A pass adds the terms of one chunk to the sums of one panel */
+    /* The chunk of B that is being packed. ahead: number of the pass that will use the chunk. ready: number of steps of the
+     * chunk that are already packed. */
     size_t ahead, ready;
     const float *fetch;     /* start of the part of `packed` that remains to be prefetched */
     const float *fetch_end; /* end of the part of `packed` that is to be prefetched */
@@ -143,12 +146,12 @@ static size_t ceil_div(size_t n, size_t part) {
 }
 
 /* Returns the offset of a quarter of a block in the memory of the block's sums, in floats. Quarters 0 and 1 are the upper rows;
- * quarters 2 and 3 are the lower rows.
- * The CPU delays a load if a pending store has an address with the same low 12 bits. The four quarters together occupy all
- * values of these bits. The positions of the quarters are therefore rotated by different amounts. The addresses of the loads
- * that follow the stores of a block then have the low bits of the earliest of these stores, or of stores that come after the
- * loads. The operands of a step start at a page boundary or in the middle of a page. The operands of the second step are in the
- * second half of a page, so their low bits are those of the first stores of a block with STAGING_ROTATION. */
+ * quarters 2 and 3 are the lower rows. The CPU delays a load if a pending store has an address with the same low 12 bits. The
+ * four quarters of a block together occupy 4096 bytes, so their addresses have all values of these bits. The order of the
+ * quarters in memory is therefore rotated: by STAGING_ROTATION in `staging`, and by 1 or 3 in `sums`. A load that follows the
+ * stores of a block then has equal low bits only with the earliest of these stores, or with stores that come after the load.
+ * The operands of a step start at a page boundary or in the middle of a page. The operands of the second step are in the second
+ * half of a page, so their low bits are those of the first stores of a block with STAGING_ROTATION. */
 enum { STAGING_ROTATION = 2, SUMS_ROTATION = 1 /* the sums of odd blocks are rotated by 3 */ };
 
 static inline size_t quarter_offset(size_t quarter, size_t rotation) {
@@ -186,7 +189,8 @@ static inline __m256i load_half_line(const void *p, aoei_dtype type, size_t n) {
     return vf_narrow(n == HALF ? vf_load(p) : vf_load_part(p, n));
 }
 
-/* Loads ks <= 32 elements of a line, starting at element k, converts them to bf16 and fills the remaining lanes with zeros. */
+/* Loads elements [k, k + ks) of a line, where ks is at most 32, converts them to bf16 and fills the remaining lanes with
+ * zeros. */
 static inline __m512i load_line(const source *s, size_t line, size_t k, size_t ks) {
     const unsigned char *p = source_at(s, line, k);
     if (s->k_stride != 1) {
@@ -209,8 +213,9 @@ static inline int lines_are_adjacent(const source *s) {
     return s->line == 1 && s->k_stride != 1;
 }
 
-/* Packs up to 16 lines, where elements of adjacent lines are adjacent in memory, and ks <= 32 elements of each line. Writes
- * words[k pair][line] and fills the rest of the tile with zeros. `type` is s->type as a compile-time constant. */
+/* Packs elements [k, k + ks) of up to 16 lines, where ks is at most 32. Elements of adjacent lines must be adjacent in memory.
+ * Writes words[p][i], the elements k + 2p and k + 2p + 1 of line i, and fills the remaining words of the tile with zeros.
+ * `type` is s->type as a compile-time constant. */
 static inline void pair_rows(float *words, const source *s, aoei_dtype type, size_t line, size_t lines, size_t k, size_t ks) {
     const __m512i mix = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
                                          4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -231,8 +236,8 @@ static inline void pair_rows(float *words, const source *s, aoei_dtype type, siz
     }
 }
 
-/* Packs one tile from up to 16 lines and ks <= 32 elements of each line, starting at element k. A tile of A is [line][k pair];
- * a tile of B is [k pair][line]. Missing lines and elements are zeros. */
+/* Packs one tile from elements [k, k + ks) of up to 16 lines, where ks is at most 32. A tile of A has one row per line and one
+ * word per pair of elements; a tile of B is the transpose. Missing lines and elements are zeros. */
 static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_t lines, size_t k, size_t ks) {
     _Alignas(64) float stage[TILE_WORDS];
     const float *rows[HALF];
@@ -258,7 +263,8 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
         transpose_lines(tile, HALF, rows, HALF);
 }
 
-/* Packs the two tiles of A (is_a = 1) or of B (is_a = 0) for step `step`. */
+/* Packs up to 32 lines, starting at line `line`, for step `step`: two tiles of A if is_a is 1, or two tiles of B if is_a is
+ * 0. */
 static void pack_step(float *tiles, const source *s, int is_a, size_t line, size_t lines, size_t step) {
     const size_t k = step * STEP, ks = min_size(s->K - k, STEP), first = min_size(lines, HALF);
     pack_tile(tiles, s, is_a, line, first, k, ks);
@@ -314,14 +320,15 @@ static const float *b_of_pass(work *w, size_t pass) {
 
 /* ---- blocks */
 
-/* Applies the epilogue to the next EPILOGUE_ROWS rows of the staged block. */
+/* Applies the epilogue to the next EPILOGUE_ROWS rows of the staged block. If g->accumulate is 1, also prefetches the elements
+ * of C that are the initial sums of the next panel. */
 static void finish_rows(work *w) {
     const aoei_gemm_args *g = w->g;
     const block *t = &w->staged;
     const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
     aoei_gemm_epilogue_avx512(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
-        /* stored elements of C that are the initial sums of the next panel */
+        /* the sums of the next panel start from these elements of C */
         const float *c = (const float *)g->c + (m + i) * g->c_row + next;
         AOEI_PREFETCH(c);
         AOEI_PREFETCH(c + min_size(g->N - next, BLOCK) - 1);
@@ -334,8 +341,9 @@ static void finish_staged(work *w) {
         finish_rows(w);
 }
 
-/* Does the vector work of one step, between tile instructions: processes a few rows of the epilogue, or else packs one step of
- * B if B was not packed by the caller. If B was packed, also prefetches a part of the next chunk of B. */
+/* Does the vector work of one step, between tile instructions. If rows of the staged block remain, applies the epilogue to a
+ * few of them. Otherwise, if the caller did not pack B, packs one step of the next chunk of B. If the caller packed B and the
+ * M-block has at least FETCH_BLOCKS blocks, prefetches a part of the next chunk of B. */
 static void interleaved_work(work *w) {
     const size_t blocks = block_count(w);
     if (w->done < w->staged.rows)
@@ -365,7 +373,8 @@ static void interleaved_work(work *w) {
             tile_zero(quarter);                                                                                                \
     } while (0)
 
-/* Records that the sums of the held block are stored and that the accumulators now contain the sums of block t. */
+/* Records that the sums of the held block have been stored and that the accumulators now contain the sums of block t. If the
+ * sums were stored in `staging`, the held block becomes the staged block. */
 static void set_held(work *w, const block *t) {
     if (w->held.rows && w->held.sums == w->staging) {
         w->staged = w->held;
@@ -452,7 +461,7 @@ static void multiply(work *w, const block *t, const float *a, const float *b, si
     }
 }
 
-/* Stores all accumulators and completes the epilogue of the staged block. */
+/* Stores all accumulators, then applies the epilogue to all remaining rows of the staged block. */
 static void drain(work *w) {
     const block none = {0};
     free_staging(w);
@@ -508,13 +517,13 @@ static void run_pass(work *w, size_t pass) {
     }
 }
 
-/* Returns the number of blocks that an M-block has if the limit A_STEPS is ignored. */
+/* Returns the maximum number of blocks of an M-block, without the limit A_STEPS. */
 static size_t wanted_blocks(const aoei_gemm_args *g) {
     return min_size(ceil_div(g->M, BLOCK), M_BLOCKS);
 }
 
-/* Returns the maximum number of blocks of an M-block. If fewer than MIN_BLOCKS blocks fit A_STEPS, ignores this limit; A is
- * then packed again for each panel. */
+/* Returns the maximum number of blocks of an M-block for a matmul with `steps` steps. If A_STEPS allows fewer than MIN_BLOCKS
+ * blocks, the function ignores this limit, and A is packed again for each panel. */
 static size_t max_blocks(const aoei_gemm_args *g, size_t steps) {
     const size_t wanted = wanted_blocks(g), fit = A_STEPS / steps;
     return fit >= MIN_BLOCKS ? min_size(wanted, fit) : wanted;
@@ -552,8 +561,8 @@ static int is_plain(const aoei_gemm_args *g) {
     return g->c_type == AOEI_F32 && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate && !g->residual;
 }
 
-/* Computes the matmul g. If A does not fit A_STEPS and running sums may be stored in C, splits K into pieces with about equal
- * numbers of steps. */
+/* Computes the matmul g. If an M-block would exceed the limit A_STEPS and running sums may be stored in C, divides the range of
+ * k into pieces with about equal numbers of steps. */
 static void run_pieces(const aoei_gemm_args *g, float *scratch) {
     const size_t steps = ceil_div(g->K, STEP), panel = steps * STEP_WORDS;
     const size_t pieces = is_plain(g) && wanted_blocks(g) * steps > A_STEPS ? ceil_div(steps, SPILL_STEPS) : 1;
@@ -569,7 +578,7 @@ static void run_pieces(const aoei_gemm_args *g, float *scratch) {
     }
 }
 
-/* Computes the matmul g if K is 0. All sums are then 0. */
+/* Computes the matmul g if g->K is 0. All sums are then 0, so C is the epilogue of 0. If g->accumulate is 1, C is unchanged. */
 static void finish_empty(const aoei_gemm_args *g) {
     static const float zeros[BLOCK];
     if (g->accumulate)

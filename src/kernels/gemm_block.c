@@ -13,16 +13,16 @@
 
 #include <assert.h>
 
-/* State of the loops: the matmul and the block that is being computed. */
+/* State of the loops: the matmul, the block of C that is being computed, and the current block of K. */
 typedef struct work {
     const aoei_gemm_tier *tier;                /* matmul code of the instruction set */
     const aoei_gemm_args *g;                   /* arguments of the matmul */
     float *packed_a, *packed_b, *partial_sums; /* the three parts of the scratch buffer: the packed block of A, the packed
                                                   panels of B, and the running sums */
     size_t tile_rows;                          /* number of rows of every tile except the last one */
-    size_t m, M;                               /* rows [m, m + M) of C */
-    size_t n, N;                               /* columns [n, n + N) */
-    size_t k, K;                               /* terms [k, k + K) of each sum */
+    size_t m, M;                               /* the block consists of rows [m, m + M) of C */
+    size_t n, N;                               /* the block consists of columns [n, n + N) of C */
+    size_t k, K;                               /* current block of K: terms [k, k + K) of each sum */
 } work;
 
 static size_t min_size(size_t a, size_t b) {
@@ -33,7 +33,7 @@ static size_t ceil_div(size_t a, size_t b) {
     return a / b + (a % b != 0);
 }
 
-/* Returns the number of 32-bit words that K elements of a line occupy. */
+/* Returns the number of packed 32-bit words that K elements of a line (a row of A or a column of B) occupy. */
 static size_t words(const aoei_gemm_tier *tier, size_t K) {
     return ceil_div(K, tier->word);
 }
@@ -76,14 +76,14 @@ static void pack_rows(const work *w) {
     }
 }
 
-/* Returns 1 if the tile kernels read B without packing. This requires that B has the format of packed words and that A has so
- * few rows that packing B would take more time than it saves. */
+/* Returns 1 if the tile kernels read B without packing. This requires that each element of B is a packed word, that the
+ * elements of a row of B are adjacent, and that A has so few rows that packing B would take more time than it saves. */
 static int reads_in_place(const work *w) {
     return !w->g->packed && w->g->b_col == 1 && w->M <= 2 * w->tier->rows && w->tier->type == AOEI_F32;
 }
 
-/* Sets the location of `columns` columns of B, starting at column n, in *t. If the caller packed B, this is a place in the
- * packed B. If B is read without packing, it is a place in B. Otherwise the function packs the columns into the scratch
+/* Sets t->b, t->b_row and t->b_panel to the location of columns [n, n + columns) of B. If the caller packed B, t->b points into
+ * g->packed. If B is read without packing, t->b points into B. Otherwise the function packs the columns into the scratch
  * buffer. */
 static void set_panels(const work *w, aoei_gemm_tile *t, size_t n, size_t columns) {
     const aoei_gemm_tier *tier = w->tier;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels and tiles. A panel is a group
- * of adjacent columns; a tile is a few rows of one panel. The code for an instruction set provides the packing of operands, the
- * tile kernels and the epilogue. A tile kernel keeps the sums of its tile in registers during a block of K. Operands are packed
- * as 32-bit words. A word is a float32, or a pair of bf16 that are adjacent along k. Pairs are used if the instruction set can
- * multiply bf16. Between blocks of K, the running sums are stored exactly as float32, so block sizes do not change results.
+ * of adjacent columns; a tile is a few rows of one panel. A block of K is a range of k, for which a tile kernel keeps the sums
+ * of its tile in registers. The code for an instruction set provides the packing of operands, the tile kernels and the
+ * epilogue. Operands are packed as 32-bit words. A word is a float32, or a pair of bf16 that are adjacent along k. Pairs are
+ * used if the instruction set can multiply bf16. Between blocks of K, the running sums are stored exactly as float32, so block
+ * sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
 
 #include "kernels/kernels.h"
 
-/* One tile of C and one block of K: the arguments of a tile kernel. */
+/* The arguments of a tile kernel. The kernel adds the terms of one block of K to the sums of one tile of C. */
 typedef struct aoei_gemm_tile {
     const float *a;  /* [K][rows] packed words of A */
-    const float *b;  /* [K] rows of a panel of B as packed words; row k starts at b + k * b_row */
+    const float *b;  /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
     size_t b_row;    /* distance between rows of a panel of B in words */
     size_t b_panel;  /* distance between panels of B in words; only wide tiles use it */
     size_t K;        /* length of the block of K in words */
@@ -29,10 +30,10 @@ typedef struct aoei_gemm_tile {
 #define AOEI_GEMM_WIDE ((size_t)4)
 
 typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);
-/* Packs lines into columns of words: dst[w * stride + i] = word w of line i. A line is a row of A or a column of B; there are
- * at most `lanes` lines. Element k of line i is src[i * row + k * col], for i < lines and k < K. An incomplete last word of a
- * line is padded with zero. For each w in ascending order, the function writes `lanes` words. The words after the first `lines`
- * words are undefined, and the words of w + 1 may overwrite them. */
+/* Packs lines into columns of words: dst[w * stride + i] = word w of line i. A line is a row of A or a column of B. `lines` is
+ * at most aoei_gemm_tier.lanes. Element k of line i is src[i * row + k * col], for i < lines and k < K. An incomplete last word
+ * of a line is padded with zero. For each w in ascending order, the function writes aoei_gemm_tier.lanes words, of which only
+ * the first `lines` words are defined. If stride is less than `lanes`, the words for w + 1 overwrite undefined words for w. */
 typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines,
                                      size_t K);
 /* Computes rows [m, m + rows) and columns [n, n + columns) of C from their complete sums tile[i * tile_row + j]. Applies
@@ -41,7 +42,7 @@ typedef void aoei_gemm_pack_lines_fn(float *dst, size_t stride, const void *src,
 typedef void aoei_gemm_epilogue_fn(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                    size_t columns);
 
-/* The matmul code of one instruction set for one element type. */
+/* The matmul code of one CPU tier (a set of instruction set extensions, base/cpu.h) for one element type. */
 typedef struct aoei_gemm_tier {
     aoei_dtype type; /* type of A and B */
     size_t word;     /* elements along k per word */
@@ -53,13 +54,13 @@ typedef struct aoei_gemm_tier {
                        cache */
     aoei_gemm_tile_fn *const
         *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
-    /* packing functions, indexed by the element type of the source (AOEI_F32 or AOEI_BF16) */
+    /* packing functions, indexed by the element type of the matrix that is packed (AOEI_F32 or AOEI_BF16) */
     aoei_gemm_pack_lines_fn *pack_lines[2];
     aoei_gemm_epilogue_fn *epilogue; /* epilogue of this instruction set */
 } aoei_gemm_tier;
 
-/* The three functions that the kernels of a matmul op call. aoei_gemm_blocked computes the matmul, aoei_gemm_packed_bytes
- * returns the size of the packed form of B in bytes, and aoei_gemm_pack_columns packs columns of B. */
+/* The kernels of the matmul ops (gemm_f32 and gemm_bf16) call these three functions. aoei_gemm_blocked computes the matmul,
+ * aoei_gemm_packed_bytes returns the size of the packed form of B in bytes, and aoei_gemm_pack_columns packs columns of B. */
 void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, float *scratch);
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,

@@ -35,8 +35,8 @@ static void tile(const aoei_gemm_tile *t) {
     }
 }
 
-/* Packs `lines` float32 lines (rows of A or columns of B). If there are fewer lines than the panel has columns, the remaining
- * columns are copies of line 0. */
+/* Packs `lines` float32 lines (rows of A or columns of B) into the columns of dst. If `lines` is less than PANEL, columns
+ * [lines, PANEL) of dst become copies of line 0. */
 static void pack_lines_f32(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
     const float *from = src;
     for (size_t k = 0; k < K; k++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * float64 matmul kernel for AVX2. This file compiles gemm_f64_simd.h for tiles of up to 4 x 12 elements of C, whose sums occupy
- * 12 registers.
+ * float64 matmul kernel for AVX2. This file instantiates gemm_f64_simd.h for tiles of up to 4 x 12 elements of the output
+ * matrix C. The accumulators of a tile occupy 12 registers.
  */
 #include "kernels/simd_f64_avx2.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The loops of the float64 matmul kernels. The outer loop iterates over blocks of K, the next loop over slices of B (some
- * columns of one panel), and the inner loop over tiles. A slice of B stays in the L1 cache while all tiles use it.
+ * The loops of the float64 matmul kernels. The outer loop iterates over blocks of the k range. The next loop iterates over the
+ * slices of B: a slice consists of tier->columns adjacent columns of one panel. The inner loop iterates over tiles, which are
+ * groups of rows. A slice of B stays in the L1 cache while all tiles use it.
  */
 #include "kernels/gemm_f64_block.h"
 

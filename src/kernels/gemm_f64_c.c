@@ -35,7 +35,7 @@ static void full_tile(const aoei_tile_f64 *t, size_t row, size_t col) {
     c[3 * P] = s30, c[3 * P + 1] = s31, c[3 * P + 2] = s32, c[3 * P + 3] = s33;
 }
 
-/* Computes a tile with fewer than P rows. row is the distance between adjacent rows of A, and col is the distance between
+/* Computes a tile with fewer than ROWS rows. row is the distance between adjacent rows of A, and col is the distance between
  * adjacent k. */
 static void part_tile(const aoei_tile_f64 *t, size_t rows, size_t row, size_t col) {
     for (size_t i = 0; i < rows; i++) {

@@ -4,8 +4,8 @@
  * - GEMM_OP: gemm_f32 or gemm_bf16
  * - GEMM_TYPE: element type of A and B
  * - GEMM_WORD: number of elements along k per packed word
- * - GEMM_KIND: word_kind for operands of type GEMM_TYPE
- * - GEMM_KIND_OF_F32: word_kind for float32 operands
+ * - GEMM_KIND: format (word_kind in gemm_words.h) of the packed words of bf16 operands
+ * - GEMM_KIND_OF_F32: format (word_kind) of the packed words of float32 operands
  */
 #define GEMM_PASTE2(a, b) a##b
 #define GEMM_PASTE(a, b)  GEMM_PASTE2(a, b)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The matmul kernels, vectorized for AVX2 and AVX-512, for all element types. A tile has up to GEMM_ROWS rows and two vectors
- * of columns. Include simd_avx2.h or simd_avx512.h first. Define GEMM_ROWS, GEMM_STEP (adds the product of two words to a
- * running sum) and transpose_lines before including this file. Each row is computed with the same instructions in tiles of any
- * number of rows. Tiles with fewer columns differ only in how C is loaded and stored. Results therefore do not depend on the
- * tile size.
+ * of columns. Include simd_avx2.h or simd_avx512.h first. Before including this file, define transpose_lines and these macros:
+ * GEMM_ROWS, and GEMM_STEP(x, b, sum), which adds the product of the packed words x and b to sum. Each row is computed with the
+ * same instructions in tiles of any number of rows. Tiles with fewer columns than two vectors differ only in how the running
+ * sums are loaded and stored. Results therefore do not depend on the tile size.
  */
 #ifndef AOEI_KERNELS_GEMM_SIMD_H
 #define AOEI_KERNELS_GEMM_SIMD_H

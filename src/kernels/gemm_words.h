@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Packing of operands for the matmul kernels. A line is a row of A or a column of B: K elements along k. Packing converts
- * several lines to columns of 32-bit words; word_kind lists the possible words. Include simd_avx2.h or simd_avx512.h and define
- * transpose_lines before including this file. Callers pass the element type of the source and the word kind as compile-time
- * constants.
+ * Packing of operands for the matmul kernels. A line is a row of A or a column of B, with K elements. Packing converts the
+ * elements of a line to 32-bit words, in one of the formats that word_kind lists, and stores several lines as the columns of a
+ * matrix of words. Include simd_avx2.h or simd_avx512.h and define transpose_lines before including this file. Callers pass the
+ * element type of the source and the word kind as compile-time constants.
  */
 #ifndef AOEI_KERNELS_GEMM_WORDS_H
 #define AOEI_KERNELS_GEMM_WORDS_H
@@ -17,7 +17,7 @@ typedef enum word_kind {
     WORD_PAIR /* two bf16 elements that are adjacent along k; the lower half of the word is the element with the smaller k */
 } word_kind;
 
-enum { STAGE = 64 }; /* number of words of a line that are converted at a time before they are transposed */
+enum { STAGE = 64 }; /* number of words per line that pack_contiguous converts before it transposes them */
 
 static inline const void *element_at(const void *src, aoei_dtype type, size_t i) {
     return (const unsigned char *)src + i * aoei_dtype_size(type);
@@ -36,8 +36,8 @@ static inline vf load_elements(const void *src, aoei_dtype type, word_kind kind,
     return kind == WORD_F32 ? x : vf_round_bf16(x);
 }
 
-/* Packs lines whose elements with equal k are contiguous in memory. A vector of words contains the elements of one k or, if
- * kind is WORD_PAIR, of two adjacent k. */
+/* Packs lines if the elements with equal k of all lines are adjacent in memory. Each stored vector has one word per line. A
+ * word contains the element of one k or, if kind is WORD_PAIR, of two adjacent k. */
 static inline void pack_adjacent_lines(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t col,
                                        size_t lines, size_t K) {
     const size_t step = kind == WORD_PAIR ? 2 : 1,
@@ -88,8 +88,8 @@ static inline void transpose_words(float *dst, size_t stride, const float *const
             memcpy(dst + k * stride + i, line[i] + k, sizeof *dst);
 }
 
-/* Packs lines whose elements are contiguous in memory. If the elements already are packed words, transposes the lines directly.
- * Otherwise first converts the elements into a buffer, then transposes the buffer. */
+/* Packs lines whose elements are contiguous in memory. If the elements in memory already have the format `kind`, transposes the
+ * lines directly. Otherwise first converts the elements into a buffer, then transposes the buffer. */
 static inline void pack_contiguous(float *dst, size_t stride, const void *src, aoei_dtype type, word_kind kind, size_t row,
                                    size_t lines, size_t K) {
     const size_t words = words_of(kind, K);

@@ -3,12 +3,13 @@
  * of instruction set extensions, such as AVX2; the tier is selected at run time. An op has one kernel for each tier for which
  * it is optimized. Kernels allocate no memory, start no threads and report no errors. Their callers in nn/ divide the work over
  * threads, provide scratch memory and check shapes. kernels.def lists all kernels, and kernel_table.h selects them by tier.
- * docs/kernels.md describes how to add a kernel.
- * Accumulation order: an element of a matmul is one running sum over ascending k, which starts from 0 or from the stored value.
- * Each step computes sum = fma(a, b, sum); tier c computes sum + a * b. Exception: the tiers avx512bf16 and amx multiply bf16
- * with one instruction, which adds the sum of 2 or 32 products in each step. The instruction sequence of an output row depends
- * only on the tier and the length of the row, never on the number of rows. For this reason, an incomplete vector at the end of
- * a row is processed with the instructions for a complete vector; only its loads and stores are masked.
+ * docs/kernels.md describes how to add a kernel. Accumulation order: an element of the result of a matmul is one running sum
+ * over ascending k. The sum starts from 0 or, if the matmul accumulates, from the stored element. Each step computes sum =
+ * fma(a, b, sum); in tier c, it computes sum = sum + a * b. The exception is the bf16 matmul of the tiers avx512bf16 and amx:
+ * each step is one instruction, which adds 2 products (avx512bf16) or 32 products (amx) to the sum. The instructions that
+ * compute a row of a result depend only on the tier and the length of the row, never on the number of rows. For this reason,
+ * the last elements of a row, which do not fill a vector, are computed with the instructions for a whole vector; only the loads
+ * and stores are masked.
  */
 #ifndef AOEI_KERNELS_KERNELS_H
 #define AOEI_KERNELS_KERNELS_H
@@ -72,24 +73,25 @@ typedef struct aoei_gemm_args {
     size_t residual_row;  /* distance between rows of residual */
 } aoei_gemm_args;
 
-/* Size of the scratch memory of a matmul in floats. The caller provides a separate scratch memory for each thread, aligned to
- * 64 bytes. */
+/* Size of the scratch buffer of a matmul, as a number of floats. The caller provides a separate buffer for each thread, aligned
+ * to 64 bytes. */
 #define AOEI_GEMM_SCRATCH ((size_t)512 * 1024)
 typedef void aoei_gemm_fn(const aoei_gemm_args *g, float *scratch);
 typedef aoei_gemm_fn aoei_gemm_f32_fn;
 typedef aoei_gemm_fn aoei_gemm_bf16_fn;
 /* Packing B makes matmuls faster. The packed form of B is a sequence of panels of P columns; each panel contains all K rows.
  * The last panel is padded. P depends on the tier and divides AOEI_GEMM_PANEL. Let n be a multiple of AOEI_GEMM_PANEL, and let
- * size be packed_size(K, n). Then the first `size` bytes of the packed form of B are the packed form of the first n columns,
- * and the bytes after them are the packed form of the remaining columns. */
+ * size be packed_size(K, n). Then the first `size` bytes of the packed form of B are the packed form of columns [0, n), and the
+ * following bytes are the packed form of columns [n, N). */
 #define AOEI_GEMM_PANEL ((size_t)32)
 /* Returns the size in bytes of the packed form of B[K,N]. */
 typedef size_t aoei_gemm_packed_size_fn(size_t K, size_t N);
 typedef aoei_gemm_packed_size_fn aoei_gemm_f32_packed_size_fn;
 typedef aoei_gemm_packed_size_fn aoei_gemm_bf16_packed_size_fn;
 /* Packs columns [n0, n1) of B[K,N] into their position in `packed`, the packed form of the whole B. n0 is a multiple of
- * AOEI_GEMM_PANEL; n1 is N or another multiple. `type` is the element type of b. For gemm_f32, it is AOEI_F32. For gemm_bf16,
- * it is AOEI_BF16, or AOEI_F32, in which case elements are rounded. `packed` is aligned to 64 bytes. */
+ * AOEI_GEMM_PANEL; n1 is N or also a multiple of AOEI_GEMM_PANEL. `type` is the element type of b. For gemm_f32, it is
+ * AOEI_F32. For gemm_bf16, it is AOEI_BF16 or AOEI_F32; float32 elements are rounded to bf16. `packed` is aligned to 64
+ * bytes. */
 typedef void aoei_gemm_pack_fn(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
                                size_t n1);
 typedef aoei_gemm_pack_fn aoei_gemm_f32_pack_fn;
@@ -108,8 +110,8 @@ typedef void aoei_layernorm_grad_f32_fn(float *dx, size_t dx_row, const float *d
  * range of columns, the caller offsets the pointers. */
 typedef void aoei_layernorm_param_grad_f32_fn(float *dgamma, float *dbeta, const float *dy, size_t dy_row, const float *x,
                                               size_t x_row, const float *stats, size_t rows, size_t cols);
-/* LayerNorm with bf16 activations. x and y are bf16; gradients, stats, gamma and beta are float32. y is computed in float32 and
- * rounded once. */
+/* LayerNorm with bf16 activations: x and y are bf16; gradients, stats, gamma and beta are float32. y is computed in float32 and
+ * rounded to bf16 once. */
 typedef void aoei_layernorm_bf16_fn(aoei_bf16 *y, size_t y_row, float *stats, const aoei_bf16 *x, size_t x_row,
                                     const float *gamma, const float *beta, float eps, size_t rows, size_t cols);
 typedef void aoei_layernorm_grad_bf16_fn(float *dx, size_t dx_row, const float *dy, size_t dy_row, const aoei_bf16 *x,
@@ -145,7 +147,8 @@ typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 /* GELU of bf16: computes gelu(x) in float32 and rounds the result to bf16. y may be x. */
 typedef void aoei_gelu_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
-/* The tanh approximation of GELU, for the argument types of the three GELU functions above. */
+/* The tanh approximation of GELU. The arguments are those of the three functions above: GELU, its gradient, and GELU of
+ * bf16. */
 typedef void aoei_gelu_tanh_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_gelu_tanh_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 typedef void aoei_gelu_tanh_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, size_t n);
@@ -179,8 +182,8 @@ typedef struct aoei_dropout_row {
 } aoei_dropout_row;
 typedef void aoei_dropout_f32_fn(float *y, const float *x, const float *residual, const aoei_dropout_row *d, size_t n);
 
-/* Dropout of bf16 rows, with the masks of dropout_f32. In dropout_bf16, x, residual and y are bf16, and the sum is rounded
- * once. In dropout_to_bf16, x is float32, y is bf16, and there is no residual. */
+/* Dropout of bf16 rows, with the masks of dropout_f32. In dropout_bf16, x, residual and y are bf16, and y is rounded once,
+ * after the residual is added. In dropout_to_bf16, x is float32, y is bf16, and there is no residual. */
 typedef void aoei_dropout_bf16_fn(aoei_bf16 *y, const aoei_bf16 *x, const aoei_bf16 *residual, const aoei_dropout_row *d,
                                   size_t n);
 typedef void aoei_dropout_to_bf16_fn(aoei_bf16 *y, const float *x, const aoei_dropout_row *d, size_t n);
@@ -216,8 +219,8 @@ typedef void aoei_adamw_f32_fn(float *w, float *grad, float *m, float *v, const 
 typedef double aoei_sum_squares_f32_fn(const float *x, size_t n);
 
 /* A float64 matrix is stored in panels of AOEI_PANEL_F64 = 24 columns. A panel is [rows][24]. The distance between the starts
- * of two panels is `panel` doubles. Element (r, c) is at (c / 24) * panel + r * 24 + c % 24. The last panel can have undefined
- * elements, after the last column of the matrix. */
+ * of two panels is `panel` doubles. Element (r, c) is at (c / 24) * panel + r * 24 + c % 24. If the number of columns is not a
+ * multiple of 24, the elements of the last panel after the last column of the matrix are undefined. */
 #define AOEI_PANEL_F64 ((size_t)24)
 /* Arguments of a float64 matmul: C[M,N] = A B or A^T B. All matrices are stored in panels. Whole panels of C are written. C
  * must not overlap A or B. */

@@ -3,12 +3,13 @@
  * defines these macros:
  * - NORM_X: type of x and y
  * - NORM_LOAD and NORM_STORE: load and store of a vector
- * - NORM_LOAD_PART and NORM_STORE_PART: load and store of an incomplete vector
+ * - NORM_LOAD_PART and NORM_STORE_PART: load and store of the first n lanes of a vector
  * - NORM(op): name of the function for op
- * Row sums are computed in double. The forward pass uses two accumulators per sum. Of each pair of vectors, the first vector is
- * added to the first accumulator and the second to the second accumulator. If one vector is left, it is added to the second
- * accumulator. An incomplete vector is added to the first accumulator. At the end, the two accumulators are added, and then the
- * lanes of the result. The backward pass uses one accumulator per sum. Parameter gradients are summed in float32, row by row.
+ * Row sums are computed in double. The forward pass uses two accumulators per sum. The vectors of a row are added alternately
+ * to the first and to the second accumulator, in pairs. If one vector remains after the last pair, it is added to the second
+ * accumulator. A last vector with fewer than VF_LANES elements is added to the first accumulator. Finally, the two accumulators
+ * are added, and then the lanes of the result are added. The backward pass uses one accumulator per sum. Parameter gradients
+ * are summed in float32, row by row.
  */
 #include <math.h>
 
@@ -139,7 +140,8 @@ void NORM(layernorm_param_grad)(float *dgamma, float *dbeta, const float *dy, si
                                 const float *stats, size_t rows, size_t cols) {
     enum { L = VF_LANES };
     size_t c = 0;
-    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors fill whole cache lines, and their sums are independent */
+    for (; c + 4 * L <= cols; c += 4 * L) { /* four vectors occupy whole cache lines, and the CPU can compute their sums in
+                                               parallel, because they are independent */
         float *g = dgamma + c, *b = dbeta + c;
         vf g0 = vf_load(g), g1 = vf_load(g + L), g2 = vf_load(g + 2 * L), g3 = vf_load(g + 3 * L);
         vf b0 = vf_load(b), b1 = vf_load(b + L), b2 = vf_load(b + 2 * L), b3 = vf_load(b + 3 * L);

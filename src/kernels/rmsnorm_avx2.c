@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm of float32 and bf16 for AVX2. This file compiles rmsnorm_simd.h with the vector types and operations of simd_avx2.h.
+ * RMSNorm of float32 and bf16 for AVX2. This file instantiates rmsnorm_simd.h with the vector types and operations of
+ * simd_avx2.h.
  */
 #include "kernels/simd_avx2.h"
 

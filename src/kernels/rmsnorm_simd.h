@@ -2,7 +2,7 @@
  * RMSNorm, vectorized for AVX2 and AVX-512, for one type of x and y. norm_types.h includes this file once per type and defines
  * the macros NORM...; layernorm_simd.h describes them. Row sums are computed in double. The sum of squares uses two
  * accumulators. Of each pair of vectors, the first vector is added to the first accumulator and the second to the second
- * accumulator. Remaining vectors are added to the first accumulator.
+ * accumulator. Vectors that remain after the last pair are added to the first accumulator.
  */
 #include <math.h>
 

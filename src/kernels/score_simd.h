@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Softmax sums over the rows and columns of a block of scores, and the softmax weights that are computed from these sums,
- * vectorized for AVX2 and AVX-512. Include simd_f64_avx2.h or simd_f64_avx512.h first. In the sum of a row, lane l adds columns
- * l, l + DV_LANES, ... in ascending order; then the lanes are added. Lanes after the last column add 0.
+ * vectorized for AVX2 and AVX-512. Include simd_f64_avx2.h or simd_f64_avx512.h first. For the sum of a row, lane l of an
+ * accumulator adds the terms of columns l, l + DV_LANES, ... in ascending order; then the lanes of the accumulator are added.
+ * Lanes after the last column add 0.
  */
 #ifndef AOEI_KERNELS_SCORE_SIMD_H
 #define AOEI_KERNELS_SCORE_SIMD_H
@@ -17,7 +18,8 @@ enum { P = AOEI_PANEL_F64 };
  * minimax polynomial of degree 9 that was computed for this file. The relative error of this approximation of exp(r) is
  * 1.1e-17. */
 static inline dv dv_exp(dv x) {
-    /* for x outside this range, the result is 0 or infinity; dv_max and dv_min return their second operand if it is NaN */
+    /* for x outside [-746, 710], the result is 0 or infinity; if x is NaN, dv_max and dv_min return it, because it is their
+     * second operand */
     x = dv_min(dv_set1(710.0), dv_max(dv_set1(-746.0), x));
     const dv n = dv_round(dv_mul(x, dv_set1(1.4426950408889634)));
     dv r = dv_fnma(n, dv_set1(0.6931471803691238), x);
@@ -40,7 +42,7 @@ static inline size_t lanes_at(const aoei_scores_f64 *b, size_t c) {
     return b->cols - c < DV_LANES ? b->cols - c : DV_LANES;
 }
 
-/* Loads DV_LANES elements of row r, starting at column c. c is a multiple of DV_LANES. Lanes after the last column are
+/* Loads columns [c, c + DV_LANES) of row r of b->x. c is a multiple of DV_LANES. Lanes after the last column of b are set to
  * -infinity. */
 static inline dv x_at(const aoei_scores_f64 *b, size_t r, size_t c) {
     const double *x = b->x + c / P * b->panel + r * P + c % P;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Vector types and operations of the float32 kernels for AVX-512 (F, BW, DQ, VL), with 16 lanes. simd_avx2.h defines types and
  * operations with these names for 8 lanes. The code of a kernel is therefore written once, in NAME_simd.h, and compiled by
- * NAME_avx2.c and NAME_avx512.c. simd_math.h defines exp, Phi and GELU.
- * A vf contains VF_LANES floats, a vu contains VF_LANES uint32, and a vd contains VF_LANES doubles. Functions with `part` in
- * their names access only the first n lanes in memory, where n is at most VF_LANES. Whole vectors are loaded and stored without
- * masks, because masked instructions are slow on some CPUs. The sum of the lanes of a vector is computed in a fixed order.
+ * NAME_avx2.c and NAME_avx512.c. simd_math.h defines exp, Phi and GELU. A vf contains VF_LANES floats, a vu contains VF_LANES
+ * uint32, and a vd contains VF_LANES doubles. Functions with `part` in their names load or store only the first n lanes, where
+ * n is at most VF_LANES. If n is VF_LANES, they use no mask, because masked instructions are slow on some CPUs. The sum of the
+ * lanes of a vector is computed in a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX512_H
 #define AOEI_KERNELS_SIMD_AVX512_H
@@ -91,7 +91,7 @@ static inline vf vf_widen(__m256i x) {
 }
 
 static inline __m256i vf_narrow(vf x) {
-    const __m512i upper = /* selects the 16-bit words 1, 3, ..., 31 */
+    const __m512i upper = /* indices of the 16-bit words 1, 3, ..., 31, which are the upper halves of the lanes */
         _mm512_zextsi256_si512(_mm256_setr_epi32(0x30001, 0x70005, 0xb0009, 0xf000d, 0x130011, 0x170015, 0x1b0019, 0x1f001d));
     return _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, vf_bf16_bits(x)));
 }

@@ -11,7 +11,8 @@
  * exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is computed as 1 + (r + r^2 Q(r)), where Q is a polynomial of
  * degree 4. The relative error of this approximation of exp(r) is 1e-8. */
 static inline vf vf_exp(vf x) {
-    /* for x outside this range, the result is 0 or infinity; vf_max and vf_min return their second operand if it is NaN */
+    /* for x outside [-104, 89], the result is 0 or infinity; if x is NaN, vf_max and vf_min return it, because it is their
+     * second operand */
     x = vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x));
     const vf n = vf_round(vf_mul(x, vf_set1(1.442695022e+00f)));
     vf r = vf_fnma(n, vf_set1(6.931471825e-01f), x);
@@ -54,7 +55,8 @@ static inline vf vf_normal_tail(vf x, vf *density) {
 static inline vf vf_gelu(vf x) {
     vf density;
     const vf tail = vf_normal_tail(x, &density);
-    /* without min, infinity times 0 would be NaN for x = infinity; with min, the result is infinity */
+    /* x Phi(x) = x - x (1 - Phi(x)). For x = infinity, min replaces the factor x, because infinity times 0 would be NaN; the
+     * result is infinity */
     const vf above = vf_fnma(vf_min(vf_set1(14.5f), x), tail, x);
     return vf_if_negative(x, vf_mul(x, tail), above);
 }

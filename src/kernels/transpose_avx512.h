@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Defines transpose_lines for AVX-512, which transposes 16 lines of 32-bit words. The matmul kernels use it to pack operands.
- * Include simd_avx512.h first.
+ * Defines transpose_lines for AVX-512, which transposes 16 lines of 32-bit words. A line is a row of A or a column of B. The
+ * matmul kernels use it to pack operands. Include simd_avx512.h first.
  */
 #ifndef AOEI_KERNELS_TRANSPOSE_AVX512_H
 #define AOEI_KERNELS_TRANSPOSE_AVX512_H
@@ -23,8 +23,8 @@ static inline vf load_pair(const float *x, const float *y) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(x)), _mm256_loadu_ps(y), 1);
 }
 
-/* Sets dst[k * stride + i] = row[i][k] for all i < VF_LANES and all k < n, where n is K rounded down to a multiple of 8.
- * Returns n. The caller transposes the remaining K - n words of each row. */
+/* Transposes VF_LANES lines of K words: sets dst[k * stride + i] = row[i][k] for all i < VF_LANES and all k < n, where n is K
+ * rounded down to a multiple of 8. Returns n. The caller transposes the remaining K - n words of each line. */
 static size_t transpose_lines(float *dst, size_t stride, const float *const row[VF_LANES], size_t K) {
     size_t k = 0;
     for (; k + 8 <= K; k += 8) {
