@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A benchmark of an encoder that is created once and run several times. aoe_bench uses it. Programs that run several benchmarks
- * in alternation also use it.
+ * A benchmark of an encoder. The caller creates a benchmark once and runs it several times. aoe_bench uses these functions.
+ * Programs that run several benchmarks in alternation also use them.
  */
 #ifndef AOEI_BENCH_BENCH_H
 #define AOEI_BENCH_BENCH_H

@@ -33,8 +33,10 @@
 
 /* Maximum relative errors. They depend on the data type of the GEMMs and on the architecture. */
 typedef struct tolerances {
+    /* hidden: for hidden states and embeddings; trace_loss, trace_norm: for losses and gradient norms of the steps in the trace
+     */
     double hidden, loss, gradient, trace_loss, trace_norm;
-    size_t steps; /* number of steps of the trace that are compared */
+    size_t steps; /* maximum number of steps of the trace that are compared */
 } tolerances;
 
 /* allowed: tolerances by data type; allowed_pre_norm_bf16: tolerances of pre-norm architectures in bf16. In pre-norm
@@ -60,7 +62,8 @@ typedef struct golden {
     aoei_safetensors *expected; /* expected.safetensors, owned */
     aoe_model *model;           /* model in this directory, owned */
     aoei_pair_step step;        /* parameters, activations and batch of a training step; owned */
-    /* "texts" and "pairs" of cases.json, owned; pair i consists of texts 2i and 2i + 1 of `pairs`; B is the number of pairs */
+    /* values of the keys "texts" and "pairs" in cases.json; owned. The two texts of pair i are texts 2i and 2i + 1 of `pairs`.
+     * B is the number of pairs. */
     id_texts texts, pairs;
     double *graded, *binary; /* [B] graded and binary labels, owned */
     uint32_t *groups;        /* [2B] for each text of `pairs`, the index of the first text with equal ids; owned */

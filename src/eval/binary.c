@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates cosines as binary classifiers of text pairs. All tables are read and checked first. Then each table is embedded and
- * evaluated.
+ * Evaluates whether the cosine of a text pair predicts the binary label of the pair. All tables are read and checked first.
+ * Then the texts of each table are embedded, and the table is evaluated.
  */
 #include "eval/binary.h"
 

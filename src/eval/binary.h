@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Evaluates the cosines of text pairs as binary classifiers, with any model (eval_model.h). aoe_binary computes the metrics.
+ * Evaluates whether the cosine of a text pair predicts the binary label of the pair, with any model (eval_model.h). The
+ * function aoe_binary computes the metrics.
  */
 #ifndef AOEI_EVAL_BINARY_H
 #define AOEI_EVAL_BINARY_H

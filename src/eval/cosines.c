@@ -18,7 +18,7 @@ enum { BLOCK = 4096 }; /* pairs per block; the block size limits the memory for 
 /* A text of a block and its position in the block. */
 typedef struct placed_text {
     aoe_text text; /* text; borrowed */
-    size_t index;  /* position of the text: 2 * pair + side; pairs are counted from the first pair of the block */
+    size_t index;  /* position of the text: 2 * (index of its pair in the block), plus 1 if it is the second text */
 } placed_text;
 
 /* The texts of a block of pairs, and their embeddings. */

@@ -27,7 +27,7 @@ int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, ao
 /* Computes the cosine of each pair.
  * - cosine: [c->n] receives the cosines
  * - *truncated: receives the number of texts that were truncated to the maximum length; a text that occurs in several pairs is
- *   counted once for each pair
+ *   counted once for each pair, except as described at aoei_text_pairs.triplets
  * - p: progress, counted in pairs; may be NULL
  * Errors: the model's errors, with the file and line in the message; AOE_ECANCELLED. */
 int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated, aoei_eval_progress *p,

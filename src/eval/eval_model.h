@@ -19,7 +19,8 @@ typedef struct aoei_eval_model {
      * caused the error, or to (size_t)-1 if no single text did. */
     int (*embed)(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *truncated, size_t *failed,
                  aoe_error *err);
-    /* Sets *n to the number of tokens of a text, special tokens included. The pointer is NULL if every text has tokens. */
+    /* Sets *n to the number of tokens of a text, special tokens included. NULL if the model has no such function because
+     * every text has tokens. */
     int (*count_tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
     void *user; /* first argument of both functions; borrowed */
 } aoei_eval_model;

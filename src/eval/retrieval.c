@@ -34,7 +34,7 @@ typedef struct search {
     float *host;           /* [EMBED, D] embeddings that one call of embed returns; owned */
     uint8_t *truncated;    /* [EMBED] 1 for each text of one call of embed that was truncated; owned */
     aoe_text *text;        /* [EMBED] texts of one call of embed; owned */
-    uint32_t *index;       /* [queries] for each query, its index among the texts to search; owned */
+    uint32_t *index;       /* [queries] aoei_query.index of each query, for the rows that are copied from `texts`; owned */
     aoei_neighbor *best;   /* [SEARCH, k] nearest texts of each query of one search; owned */
     double *gain_of; /* [texts] gain of each text for the current query; 0 for all texts while no query is processed; owned */
     double *gain;    /* [k] gain of each text in the ranked list of the current query; owned */

@@ -182,8 +182,8 @@ static int find_file(char **path, const char *dir, const char *name, aoe_error *
                      "%s/%s: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels", dir, name);
 }
 
-/* Selects up to three columns by name. The table must have the columns with the first `needed` names. *n is set to the number
- * of selected columns. */
+/* Selects the columns names[0], names[1] and names[2]. The first `needed` of these columns are required; the others are
+ * skipped if the table does not have them. *n is set to the number of selected columns. */
 static int select_columns(aoei_table *t, const char *const *names, size_t needed, size_t *n, aoe_error *err) {
     size_t column[3];
     *n = 0;

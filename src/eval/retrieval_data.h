@@ -27,7 +27,7 @@ typedef struct aoei_query {
 
 typedef struct aoei_retrieval_data {
     char *name;  /* name of the input in results; owned */
-    int grouped; /* 1: the data are a table of groups, and texts of groups are the queries; 0: the data are a BEIR folder */
+    int grouped; /* 1: the data are a table of groups, whose texts are also the queries; 0: the data are a BEIR folder */
     aoei_examples texts; /* texts to search; each example has two texts: first the group or id, then the text */
     aoei_examples
         queries; /* queries of a BEIR folder; each example has two texts: first the id, then the query; empty for groups */
@@ -49,7 +49,8 @@ int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t
                         aoe_error *err);
 void aoei_retrieval_free(aoei_retrieval_data *d); /* accepts a zeroed struct */
 
-/* aoei_retrieval_text returns text i to embed, and aoei_retrieval_query returns query i. Both are borrowed from d. */
+/* aoei_retrieval_text returns the text with index i among the texts to search, and aoei_retrieval_query returns the query
+ * d->query[i]. Both texts are borrowed from d. */
 static inline aoe_text aoei_retrieval_text(const aoei_retrieval_data *d, size_t i) {
     return d->texts.text[d->texts.first[i * d->texts.roles + 1]];
 }

@@ -8,10 +8,10 @@
 #include "aoe_eval.h"
 #include "eval/eval_model.h"
 
-/* aoei_sts_run implements aoe_eval_sts, and aoei_sts_pairs implements aoe_eval_pairs. o may be NULL. All inputs are read and
- * checked before the first call of report. */
+/* Implements aoe_eval_sts. o may be NULL. All inputs are read and checked before the first call of report. */
 int aoei_sts_run(const aoei_eval_model *e, const char *const *paths, size_t n_paths, const aoe_sts_options *o,
                  aoe_sts_fn report, void *user, aoe_error *err);
+/* Implements aoe_eval_pairs. */
 int aoei_sts_pairs(const aoei_eval_model *e, const aoe_pairs *p, aoe_sts_result *result, aoe_error *err);
 
 #endif

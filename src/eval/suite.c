@@ -53,7 +53,8 @@ const char *aoe_setting_name(aoe_setting s) {
 
 /* ----------------------------------------------------------------- reading */
 
-/* Moves the pairs of the subsets that suite_sets.c lists from `folder` to the set s. */
+/* Moves pairs from `folder` to the set s: the pairs of each subset in s->info->part. Fails if `folder` does not contain one
+ * of these subsets. */
 static int move_parts(set *s, aoei_senteval *folder, aoe_error *err) {
     s->ignored = folder->n + folder->without_input;
     for (size_t i = 0; i < s->info->n; i++) {

@@ -46,7 +46,7 @@ int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *d
  * number. Errors: AOE_EFORMAT (the message contains the file and line), and the errors of reading files. */
 int aoei_suite_read_file(aoe_pairs **p, aoei_suite_layout layout, const char *path, int skip_bad_rows, size_t *bad,
                          aoe_error *err);
-/* Reads the pairs as aoei_suite_read_file does, but from open lines, which remain owned by the caller. */
+/* Reads the pairs as aoei_suite_read_file does, but from a file that the caller has opened and closes. */
 int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *from, int skip_bad_rows, size_t *bad,
                           aoe_error *err);
 

@@ -15,7 +15,7 @@
 /* Type of an option field. TEXT is a string, COUNT a size_t, INTEGER an int or an enum, and REAL a double. */
 typedef enum kind { TEXT, COUNT, INTEGER, REAL } kind;
 
-/* An option field that a description contains. */
+/* A field of aoe_train_options that a description (describe.h) contains. */
 typedef struct field {
     const char *name; /* key of the option in the description */
     kind kind;        /* type of the field */
@@ -97,7 +97,8 @@ static json_t *field_value(const field *f, const aoe_train_options *o) {
     return NULL;
 }
 
-/* Adds the table options that differ from their defaults to o. Returns a nonzero value if out of memory. */
+/* Adds table options to the JSON object o. Options that have their default values are not added. Returns a nonzero value if
+ * out of memory. */
 static int add_table(json_t *o, const aoe_table_options *t) {
     int bad = 0;
     if (t->columns)

@@ -44,8 +44,8 @@ static json_t *describe_files(const aoe_experiment_options *o) {
     return NULL;
 }
 
-/* Returns the names of the options that a grid varies, as a JSON array. They are the keys of the first configuration's values.
- * If there are no values, the array is empty. Returns NULL if out of memory. */
+/* Returns the names of the options that a grid varies, as a JSON array. The names are the keys of the JSON object
+ * o->configurations[0].values. If `values` is NULL, the array is empty. Returns NULL if out of memory. */
 static json_t *describe_varied(const aoe_experiment_options *o) {
     const char *values = o->configurations[0].values, *name;
     json_error_t error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs a list of trials (trial.h), from the checks of all inputs to the records of the results. grid.c and compare.c decide
- * which trials are compared, and compute statistics of their scores.
+ * Runs a list of trials (trial.h): checks all inputs, runs the trials, and collects their results. The result of a finished
+ * trial is its record, the file record.json. grid.c and compare.c decide which trials are compared, and compute statistics of
+ * their scores.
  * Invariants:
  * - Nothing is written before the inputs of all trials are checked.
  * - A trial that has a record is finished and is not run again.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hashes and checks the files that an experiment reads. A record is valid only while the hashes of these files are unchanged.
+ * Hashes and checks the files that an experiment reads. The record of a finished trial (trial.h) contains the hashes of its
+ * input files. It is valid only while these hashes are unchanged.
  * The hashes detect changed files; they do not protect against deliberate collisions.
  */
 #ifndef AOEI_EXPERIMENT_INPUTS_H

@@ -12,8 +12,9 @@
  * on disk. If there is no such trial, *best is set to n. Errors: AOE_ENOMEM. */
 int aoei_keep_find_best(size_t *best, const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err);
 
-/* Removes the checkpoints of trial i, which has just finished, and all models that options.keep does not keep. On entry, *best
- * is the index of the best trial, or n if there is none. If trial i is better and its model is kept, *best is set to i. */
+/* Called after trial i has finished. Removes the checkpoints of trial i, and the models that o->keep does not keep. On
+ * entry, *best is the index of the best trial before trial i finished, or n if there was none. If trial i is better and its
+ * model is kept, *best is set to i. Does nothing if the configuration of trial i is untrained. */
 int aoei_keep_clean_up(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, size_t i, size_t *best,
                        aoe_error *err);
 

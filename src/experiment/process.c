@@ -166,8 +166,9 @@ static int start_job(scheduler *s, size_t i) {
     return 0;
 }
 
-/* Starts jobs while the limits allow it. Jobs are started in order. If the next job exceeds the memory limit, it waits, and so
- * do all later jobs. */
+/* Starts jobs in order until p->at_once jobs are running. If the next job and the running jobs together would exceed
+ * p->memory, neither this job nor a later job is started. If no job is running, the next job is started for any memory
+ * limit. */
 static int start_jobs(scheduler *s) {
     const aoei_processes *p = s->p;
     while (!s->stop && s->n_running < p->at_once && s->next < p->n) {

@@ -62,7 +62,8 @@ void aoei_child_progress(aoei_child *c, double done);
 int aoei_child_stopped(void);
 /* Appends a line to the log file of the job. */
 void aoei_child_log(const char *message);
-/* Makes later requests to stop end the process immediately. A job calls this function before work that has no state to save. */
+/* After this call, a request to stop ends the process immediately. If a stop was already requested, this call ends the
+ * process. A job calls the function before work that has no state to save. */
 void aoei_child_stop_at_once(void);
 
 #endif

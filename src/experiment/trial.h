@@ -20,7 +20,7 @@ typedef struct aoei_trial {
                         "score") */
     char *name;      /* name of the trial's directory; owned */
     char *label;     /* name of the trial in messages; owned */
-    json_t *key;     /* first keys of the record, which identify the trial: configuration and seed; owned */
+    json_t *key;     /* JSON object that identifies the trial by configuration and seed; part of the record; owned */
     json_t *options; /* description of the training options (describe.h); owned */
     json_t *files;   /* hashes of the input files; the keys are their paths; owned */
     json_t *record;  /* record of the trial; NULL if the trial is not finished; owned */
