@@ -2,7 +2,7 @@
  * Tests that functions for LoRA adapters handle a failed allocation or I/O operation. The tested functions open adapters for
  * inference and for training, merge them, save them over a complete model, and train them. Each test calls its function
  * repeatedly, and in each call another allocation or I/O operation fails. The error code must match the failure, no block may
- * be leaked, and the earlier files must be intact.
+ * be leaked, and after a failed save the directory must still contain the complete model.
  * tags: threads
  */
 #include <errno.h>

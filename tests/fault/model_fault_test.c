@@ -135,8 +135,8 @@ static void check_older(const saving *s) {
     assert_equal_files(s->older, s->to, 1);
 }
 
-/* Asserts that the directory contains the complete new model. The staging folder may still exist, because its removal may
- * fail. */
+/* Asserts that the directory s->to contains the complete new model. The directory may also contain the temporary folder that
+ * saving uses (the staging folder), because the removal of this folder may have failed. */
 static void check_newer(const saving *s) {
     assert_equal_files(s->newer, s->to, 0);
     assert_false(aoei_entry_exists(s->to, "model.safetensors.index.json"));
@@ -195,7 +195,7 @@ static void saving_on_a_failing_disk(void **state) {
                 break;
             restore_older(&s);
         }
-        assert_int_equal(run_save(&s), 0); /* here, the older model in the directory is itself a saved model */
+        assert_int_equal(run_save(&s), 0); /* saves the model over the result of the last run_save */
         check_newer(&s);
     }
     end(&s);

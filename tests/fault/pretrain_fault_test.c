@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tests that two kinds of training handle a failed allocation: pretraining, and training on triplets and on positives whose
- * queries are lists of texts. The test trains repeatedly, and in each run another allocation fails. The run must report one
- * error and must not leak a block. Resuming the run must give the weights of a run without failures.
+ * Tests that aoe_pretrain and aoe_train handle a failed allocation. aoe_train reads two data files: one with triplets, and one
+ * with queries and positives in which each query is a list of texts. The test trains repeatedly, and in each run another
+ * allocation fails. The run must report one error and must not leak a block. Resuming the run must give the weights of a run
+ * without failures.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +133,7 @@ static void check(int (*run)(const char *output, int resume, aoe_error *err), co
         assert_memory_equal(got, want, size);
         free(got);
     }
-    /* only the few clean-ups may ignore a failed allocation, because the next run repeats them */
+    /* a run may ignore a failed allocation only while it removes temporary files, because the next run removes them again */
     assert_true(ignored_failures <= 3);
     free(want);
     free(weights);

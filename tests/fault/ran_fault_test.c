@@ -104,7 +104,7 @@ static void check(int (*run)(aoe_error *err), uint64_t dense) {
         if (code && (code != AOE_ENOMEM || !strstr(err.message, "memory") || strchr(err.message, '\n')))
             fail_msg("allocation %llu failed: code %d: %s", (unsigned long long)n, code, err.message);
     }
-    /* only the few clean-ups may ignore a failed allocation, because the next run repeats them */
+    /* a run may ignore a failed allocation only while it removes temporary files, because the next run removes them again */
     assert_true(ignored_failures <= 3);
 }
 

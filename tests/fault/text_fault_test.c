@@ -61,8 +61,8 @@ static void test_open_vocab(void **state) {
     test_dir_remove(dir);
 }
 
-/* Contents of tokenizer.json. Together, the two files contain each kind of component that allocates memory of its own:
- * normalizers with a table, with a pattern and with a text, sequences of pre-tokenizers, added tokens, and the models BPE and
+/* Two contents of tokenizer.json. Together, they contain one example of each component for which the library allocates memory:
+ * the normalizers Precompiled, Prepend and Replace, a sequence of pre-tokenizers, an added token, and the models BPE and
  * Unigram. */
 #define U "\xe2\x96\x81"
 static const char bpe[] =

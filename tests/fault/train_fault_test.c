@@ -18,15 +18,16 @@
 #include "model/model.h"
 #include "modeldir/layout.h"
 
-/* Number of failures that training may ignore. It ignores failures when it removes the staging folders of the two checkpoints
- * and of the model, because the next run removes these folders. */
+/* Number of failures that training may ignore. Training writes each of the two checkpoints and the model to a temporary folder
+ * first (the staging folder). It ignores a failure to remove such a folder, because the next run removes the folder. */
 enum { MAX_IGNORED_FAILURES = 3 };
 
 /* A small training run of two steps, with an evaluation and a checkpoint after each step. */
 typedef struct work {
     train_run run;
     char *weights, *settings; /* model.safetensors and aoe.json of a run without failures; owned */
-    char *earlier; /* model.safetensors of the model in the output directory before training; owned; NULL: no directory */
+    /* model.safetensors in the output directory before training; owned; NULL: the output directory does not exist then */
+    char *earlier;
     size_t size, earlier_size;
     uint64_t n; /* number of the allocation or disk operation that fails, counted from 1 */
 } work;

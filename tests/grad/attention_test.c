@@ -211,7 +211,7 @@ static void test_gradients(void **state) {
     test_each_tier(gradients);
 }
 
-/* Tests the forward pass of a text that needs several tasks. */
+/* Tests the forward pass of a text of 520 tokens, whose queries are divided into several tasks for the threads. */
 static void long_text(int causal, size_t window) {
     static const size_t lengths[] = {3, 520};
     aoei_batch batch = test_batch(lengths, 2, 10);
@@ -300,8 +300,8 @@ static void test_alone(void **state) {
     test_each_tier(alone);
 }
 
-/* Tests that attention gives finite and exact results for scores that differ by more than 1e8, and if dropout drops all
- * probabilities of a query. */
+/* Tests two extreme cases in which the exact results are known: scores that differ by more than 1e8, and dropout that drops all
+ * probabilities of every query. */
 static void extreme(const aoe_context *ctx, aoei_dtype type) {
     static const size_t lengths[] = {2};
     aoei_batch batch = test_batch(lengths, 1, 10);
@@ -412,8 +412,8 @@ static void reference_row(head_reference *h, size_t i) {
             h->kept[i * T + j] = h->ds[i * T + j] = (value){0, 0};
 }
 
-/* Adds m x to `sum`, or m^T x if `transposed` is set. Shapes: sum [T, d], m [T, T], x [T, d]. `terms` is the number of
- * additions for one element of `sum`, over all calls. */
+/* Adds m x to `sum`, or m^T x if `transposed` is set. Shapes: sum [T, d], m [T, T], x [T, d]. terms: number of terms that all
+ * calls together add to one element of `sum`; the error bound grows with it. */
 static void add_product(value *sum, const value *m, int transposed, const double *x, size_t T, size_t d, size_t terms) {
     for (size_t i = 0; i < T; i++)
         for (size_t j = 0; j < T; j++)

@@ -158,8 +158,8 @@ static void floats(void **state) {
     }
 }
 
-/* Tests pairs of equal vectors and large logits. If u = v, the gradient of |u - v| is defined as 0, so u and v receive only the
- * gradient of the logits with respect to u and v themselves. */
+/* Tests a pair of equal vectors and a large logit. At u = v, the derivative of |u - v| is defined as 0, so the weights of |u -
+ * v| do not contribute to the gradients of u and v. */
 static void extremes(void **state) {
     (void)state;
     set_up(shapes[2]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests the loss for queries with positives and negatives. The gradient is compared with finite differences in double, and the
- * value with the definition of hard negatives. The gradient must be orthogonal to each vector, because the loss depends only on
- * the directions of the vectors.
+ * value with a direct computation of the cross entropy with hard negatives. The gradient of each vector must be orthogonal to
+ * the vector, because the loss depends only on the directions of the vectors.
  * tags: numbers threads
  */
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests sums of embeddings and their gradients. The results must be equal to the expected sums, which the test adds in the
- * order of the library: token after token, starting from the stored value. A bf16 sum must be the float32 sum, rounded once.
+ * Tests sums of embeddings and their gradients. The results must be bit-identical to sums that the test computes in the order
+ * of the library. A gradient is summed token by token, starting from the stored value. A bf16 sum must be the float32 sum,
+ * rounded once.
  * tags: numbers threads
  */
 #include <stdlib.h>

@@ -21,9 +21,10 @@
 
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
 
-/* Tolerance for gradients. A forward and a backward pass through two layers have about 60 consecutive roundings of 6e-8. Some
- * gradients are small differences of large terms; for example, the gradient of key biases is zero in exact arithmetic. The
- * error of such a gradient is compared with a tenth of the bound for the whole gradient. */
+/* Tolerances. A forward and a backward pass through two layers have about 60 consecutive roundings of 6e-8. The error of the
+ * gradient of a weight tensor may be at most the larger of TENSOR_TOLERANCE times the norm of this gradient and WHOLE_TOLERANCE
+ * times the norm of the gradient of all weights. The second bound is for gradients that are small differences of large terms;
+ * for example, the gradient of key biases is zero in exact arithmetic. */
 #define TENSOR_TOLERANCE 4e-6
 #define WHOLE_TOLERANCE  4e-7
 #define LOSS_TOLERANCE   2e-6
@@ -32,7 +33,8 @@ enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
 
 static const size_t lengths[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6};
 static const double labels[PAIRS] = {5, 1, 3.5, 4, 0};
-static const uint32_t groups[TEXTS] = {0, 1, 2, 3, 4, 5, 2, 7, 8, 9}; /* texts 2 and 6 are equal */
+/* index of the first text that is equal to text i; texts 2 and 6 are equal */
+static const uint32_t groups[TEXTS] = {0, 1, 2, 3, 4, 5, 2, 7, 8, 9};
 
 typedef struct objective_case {
     const char *name;
@@ -284,8 +286,9 @@ static double norm_of(const problem *p, aoei_tensor t) {
     return sqrt(aoei_sum_squares(p->ctx, t));
 }
 
-/* Tests the update of the parameters. It must clip the gradient and then set it to zero. The first moment of AdamW shows the
- * norm of the clipped gradient. A gradient with NaN must not change any parameter. */
+/* Tests the update of the parameters. It must clip the gradient, make an AdamW step and then set the gradient to zero. The
+ * test computes the norm of the clipped gradient from the first moment of AdamW, which is 0.1 times this gradient after one
+ * step. A gradient with NaN must not change any parameter. */
 static void test_update(void **state) {
     (void)state;
     static const double bounds[] = {0, 1e9, 0.5};

@@ -79,15 +79,16 @@ static void test_gradients(void **state) {
 }
 
 static void check_values(const aoe_context *ctx, aoei_dtype type, aoei_activation form) {
-    enum { ROWS = 13, COLS = 2731 }; /* enough elements for more than two tasks */
+    enum { ROWS = 13, COLS = 2731 }; /* so many elements that the library divides them into more than two tasks */
     aoei_tensor x = test_tensor_typed(type, ROWS, COLS, 0, 3, 1), y = test_poisoned_typed(type, ROWS, COLS, 0);
     double *want = malloc(2 * ROWS * COLS * sizeof *want), *bound = want + ROWS * COLS;
     assert_non_null(want);
     for (size_t i = 0; i < ROWS * COLS; i++) {
         const double v = (double)test_at(x, i / COLS, i % COLS);
         want[i] = gelu(v, form);
-        /* GELU is x Phi(x). For negative x, Phi(x) is the small result of 1 - erf, so it has an absolute error, which x
-         * multiplies. The other terms of the bound cover a few roundings of the result and the rounding to bf16. */
+        /* GELU is x Phi(x). For negative x, the kernel computes Phi(x) as a difference of nearly equal numbers. Therefore its
+         * absolute error is bounded, but its relative error is not, and the bound contains a term proportional to |x|. The
+         * other terms of the bound cover a few roundings of the result and the rounding to bf16. */
         bound[i] = 8 * 0x1p-24 * fabs(want[i]) + 4 * 0x1p-24 * fabs(v) * 0.5 * (v < 0 ? 1 : 0);
         bound[i] += type == AOEI_BF16 ? TEST_BF16_ROUNDOFF * fabs(want[i]) : 0;
     }

@@ -13,7 +13,8 @@
 
 #include "nn/glu.h"
 
-enum { ROWS = 13, COLS = 2731, N = ROWS * COLS /* more than two tasks and an odd number of elements */ };
+/* N is odd, and so large that the library divides the elements into more than two tasks. */
+enum { ROWS = 13, COLS = 2731, N = ROWS * COLS };
 
 static const aoei_activation activations[] = {AOEI_SILU, AOEI_GELU, AOEI_GELU_TANH};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };

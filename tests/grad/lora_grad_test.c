@@ -47,7 +47,8 @@ static aoei_encoder_config config_of(int llama, unsigned targets) {
     return c;
 }
 
-/* Returns an array with one tensor per weight slot of the configuration. The caller frees it with weights_free. */
+/* Returns an array with one tensor for each weight of the configuration. An index of the array is a slot (encoder/slots.h). The
+ * caller frees the array with weights_free. */
 static aoei_tensor *weights_create(const aoei_encoder_config *c) {
     static float host[MOST];
     const size_t n = aoei_slot_count(c);

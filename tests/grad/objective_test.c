@@ -232,7 +232,8 @@ static void phase_with_zero_components(void **state) {
     }
 }
 
-/* Tests the reference form of the angle loss, which is an absolute value, at 0. The gradient is defined as 0 there. */
+/* Tests the reference form of the angle loss. Its score is an absolute value, and the gradient is defined as 0 where this value
+ * is 0. Here, it is 0 for the pair (x0, y0). */
 static void reference_at_zero(void **state) {
     static problem p;
     static const double values[] = {1, 0, /* x1 */ 1, 0.5, /* y0 */ 1, 1, /* y1 */ 0.25, 1};

@@ -24,9 +24,10 @@
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 
-/* Tolerance for gradients. A step through two layers, whose windows are processed one after another, has about 100 consecutive
- * roundings of 6e-8. Some gradients, such as those of key biases, are small differences of large terms. The error of such a
- * gradient is compared with a tenth of the bound for the whole gradient. */
+/* Tolerances. A step through two layers, whose windows are processed one after another, has about 100 consecutive roundings of
+ * 6e-8. The error of the gradient of a weight tensor may be at most the larger of TENSOR_TOLERANCE times the norm of this
+ * gradient and WHOLE_TOLERANCE times the norm of the gradient of all weights. The second bound is for gradients that are small
+ * differences of large terms, such as those of key biases. STEP is the step of the difference quotients. */
 #define TENSOR_TOLERANCE 1e-5
 #define WHOLE_TOLERANCE  1e-6
 #define LOSS_TOLERANCE   2e-6

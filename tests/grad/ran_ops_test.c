@@ -26,7 +26,8 @@ enum { ROWS = 9, DIM = 6, HEADS = 3, WIDTH = HEADS * DIM, TOTAL = 3 * ROWS * WID
 static const uint32_t positions[ROWS] = {0, 1, 2, 3, 0, 1, 5, 7, 2};
 static const size_t lengths[] = {2, 1, 6};
 
-/* A function `run` of concatenated inputs. The loss is sum(weight * y). */
+/* The operation under test. `run` computes its output y from `in`, the concatenation of its inputs. The loss is sum(weight *
+ * y). */
 typedef struct problem {
     void (*run)(double *y, const double *in, const struct problem *p);
     double weight[ROWS * WIDTH];
@@ -204,8 +205,9 @@ static void test_values(void **state) {
     test_each_tier(on_tier);
 }
 
-/* Tests attention by spans against attention by batches. Each text is divided into two spans of queries. The forward pass must
- * give the same bits. The backward pass must add to the stored values of dk and dv. */
+/* Compares attention by spans (aoei_attention_spans_forward) with attention by batches (aoei_attention_forward). A span
+ * consists of some queries of a text and of all keys of the text. The test divides each text into two spans. The forward pass
+ * must give the same bits. The backward pass must add to the stored values of dk and dv. */
 static void test_spans(void **state) {
     (void)state;
     static const size_t texts[] = {5, 70, 3};

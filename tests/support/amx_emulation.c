@@ -65,8 +65,9 @@ static void lower(size_t *least, size_t value) {
     *least = value < *least ? value : *least;
 }
 
-/* Updates least_reuse and least_alias for a load of `bytes` bytes at the address `at`. An earlier store to these bytes changes
- * least_reuse. An earlier store to another address with the same cache line offset within a page changes least_alias. */
+/* Updates counts.least_reuse and counts.least_alias for a load of `bytes` bytes at the address `at`. An earlier store to these
+ * bytes may decrease least_reuse. An earlier store to another address with the same cache line offset within a page may
+ * decrease least_alias. */
 static void compare_with_stores(uintptr_t at, size_t bytes) {
     for (size_t i = 0; i < STORES_KEPT && i < state.counts.stores; i++) {
         const past_store *s = &state.stores[i];

@@ -49,8 +49,8 @@ void bert_reference_destroy(bert_reference *r) {
     free(r->last);
 }
 
-/* Returns the factor by which dropout multiplies an element: 0 or 1 / (1 - p). The position of the element (site, head, text,
- * token and column) determines the result. */
+/* Returns the factor by which dropout multiplies an element: 0 or 1 / (1 - p). The position of the element determines the
+ * result. site: number of the dropout layer in the encoder; head, text, token, column: indices of the element. */
 static double mask(const bert_reference *r, double p, uint32_t site, uint32_t head, size_t text, size_t token, size_t column) {
     if (!r->drop || p <= 0)
         return 1;
@@ -61,7 +61,7 @@ static double mask(const bert_reference *r, double p, uint32_t site, uint32_t he
     return word[column % 64 / 16] >= (uint32_t)(p * 4294967296.0) ? 1 / (1 - p) : 0;
 }
 
-/* Applies dropout at a site of the hidden states to x [T, D], the states of one text. */
+/* Applies the dropout layer number `site` to x [T, D], the hidden states of one text. */
 static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T) {
     const size_t D = r->config->hidden;
     for (size_t t = 0; t < T; t++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Reference implementation of the encoder in double precision: BERT, and the options of the other architectures. Tests compare
  * the encoder of the library with it and compute finite differences of it. It computes each token directly from the formulas.
- * Dropout masks are computed directly with the Philox generator. It shares no code with src/encoder or src/nn, except the
- * descriptions of the weight slots.
+ * Dropout masks are computed directly with the Philox generator. It shares no code with src/encoder or src/nn, except the list
+ * of the encoder's weights (encoder/slots.h), in which the index of a weight is called its slot.
  */
 #ifndef AOE_TESTS_BERT_REFERENCE_H
 #define AOE_TESTS_BERT_REFERENCE_H

@@ -10,13 +10,13 @@
 #define CIRCLE_RADIANS 0.017453292519943295
 
 typedef struct circle {
-    size_t calls, texts;  /* number of calls of the embed function, and of the texts in all calls */
+    size_t calls, texts;  /* calls: number of calls of the embed function; texts: number of texts in all these calls */
     size_t specials;      /* number of special tokens per text */
-    const char *poisoned; /* embedding this text fails; NULL: no text fails */
-    aoe_context *ctx;     /* context for searches of nearest texts */
+    const char *poisoned; /* the embed function fails for this text; NULL: it fails for no text */
+    aoe_context *ctx;     /* context that the evaluation uses to search for the nearest texts */
 } circle;
 
-/* Returns an encoder with vectors of two components. It borrows c. */
+/* Returns an encoder with vectors of two components. The caller keeps c, which must stay valid while the encoder is used. */
 aoei_eval_model circle_encoder(circle *c);
 
 #endif

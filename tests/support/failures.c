@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Failure injection for tests. Calls a function repeatedly. In each call, another allocation or I/O operation fails.
+ * Failure injection for tests. Calls a function repeatedly. In call n, allocation n or I/O operation n fails. The last call is
+ * the first one that makes fewer than n allocations or I/O operations, so that none fails.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -21,7 +21,7 @@ typedef struct test_github {
     int page;         /* issues per page; 0: 20; the number in the request is ignored */
     int storm;        /* 1: the first request for a target fails; the target determines the kind of failure */
     double delay;     /* seconds before each answer */
-    int version;      /* if this is not 0, the body of the last issue of acme/rockets is different */
+    int version;      /* 0: original texts; otherwise the body of the last issue of acme/rockets has been edited */
     int without_link; /* 1: links to issues point to github.com; 0: links to issues point to this server */
     long quota;       /* number of remaining requests in the rate-limit headers */
 } test_github;
@@ -30,9 +30,9 @@ typedef struct test_github {
  * server stops. */
 void test_github_routes(test_github *g, test_server *s);
 
-/* Writes the expected original of issue repo#number to out, in the format "owner/name#N". repo is "acme/anvils" or
- * "acme/rockets". If `all` is 1, the comments of all issues are read. If `graphql` is 1, GraphQL is used. Returns 0 if the
- * issue is not a duplicate or if its original cannot be found in this way. */
+/* Writes the original that `aoe data github-issues` should find for issue repo#number to out, in the format "owner/name#N".
+ * repo is "acme/anvils" or "acme/rockets". all: 1 if the command reads the comments of all issues. graphql: 1 if the command
+ * uses GraphQL. Returns 1, or 0 if the issue is not a duplicate or if the command cannot find its original. */
 int test_github_original(const char *repo, int number, int all, int graphql, char out[64]);
 int test_github_is_issue(const char *repo, int number); /* returns 0 if the number is a pull request or does not exist */
 

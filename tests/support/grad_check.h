@@ -68,8 +68,9 @@ void test_batch_free(aoei_batch b, int shared);
 /* A function that returns the loss for the inputs x[n] in double precision. */
 typedef double (*test_loss_fn)(void *arg, const double *x);
 /* Asserts that grad[n] is the gradient of the loss at x. For small n, every element is checked. For large n, the derivatives
- * along 16 random directions are checked. These directions have 1, 3, 9, ... and finally n nonzero elements. The error must
- * satisfy |difference| <= tolerance * |grad| * |direction|. */
+ * along 16 random directions are checked. These directions have 1, 3, 9, ... and finally n nonzero elements. The difference
+ * quotient along a direction may differ from the dot product of grad and the direction by at most tolerance * |grad| *
+ * |direction|. */
 void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *grad, size_t n, double tolerance);
 
 #endif

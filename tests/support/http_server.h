@@ -61,7 +61,7 @@ typedef struct test_answer {
 typedef void (*test_handler)(void *user, const test_request *q, test_answer *a);
 
 /* Both functions start a server. test_server_start uses a free port. test_server_start_at uses `port`, or a free port if `port`
- * is 0. If a function of the server fails, it ends the program. */
+ * is 0. If a function of the server fails, for example because the port is in use, it ends the program. */
 test_server *test_server_start(void);
 test_server *test_server_start_at(int port);
 void test_server_stop(test_server *s); /* closes all connections, joins all threads and frees s; s may be NULL */

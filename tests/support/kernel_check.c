@@ -166,7 +166,7 @@ void kernel_fill(kernel_matrix *m, aoei_rng *r, double low, double high) {
 void kernel_check_canaries(const kernel_matrix *m, const char *what, int written) {
     const size_t before = (size_t)(m->data - m->block);
     for (size_t i = 0; i < m->floats; i++) {
-        const size_t at = i - before; /* if i < before, this is a huge number */
+        const size_t at = i - before; /* wraps around to a huge number if i < before */
         const int inside = i >= before && at / m->ld < m->rows && at % m->ld < m->cols;
         if (!inside && bits_of(m->block + i) != CANARY)
             fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at float %td from its start", what, m->rows,

@@ -39,8 +39,8 @@ double kernel_tolerance(const char *op);
 /* Makes kernel_each_tier skip all ops except ops[n]. The array must stay valid. */
 void kernel_only(const char *const *ops, size_t n);
 
-/* Returns 0 if the environment variable AOE_TEST_GUARDS is 0, otherwise 1. If the result is 0, the pages after arrays stay
- * accessible. CPU emulators whose masked loads also read disabled lanes need this. */
+/* Returns 0 if the environment variable AOE_TEST_GUARDS is 0, otherwise 1. If the result is 1, test_span (span.h) makes the
+ * page after each array inaccessible. CPU emulators whose masked loads also read disabled lanes need AOE_TEST_GUARDS=0. */
 int kernel_guards(void);
 uint64_t kernel_seed(void); /* returns AOE_TEST_SEED, or 1 if it is not set */
 /* Returns a random number generator for one test and prints its seed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Small model directories for tests. The model is a BERT of two layers. Every stored data type represents its weights exactly.
- * Some options make the directory invalid.
+ * Small model directories for tests. The model is a BERT of two layers. Its weights are multiples of 1/16 from -1/2 to 1/2,
+ * which float32, float16 and bfloat16 represent exactly. Some options make the directory invalid.
  */
 #ifndef AOE_TESTS_MODEL_DIR_H
 #define AOE_TESTS_MODEL_DIR_H
@@ -42,7 +42,8 @@ typedef struct test_model_spec {
 void test_model_write(const char *dir, const test_model_spec *spec);
 /* Sets *c to the configuration in test_config_json. */
 void test_model_config(aoei_encoder_config *c);
-/* Returns element i of the weight of a slot. The weight and the bias of the pooler have the slot numbers 1000 and 1001. */
+/* Returns element i of a weight. slot: index of the weight in the encoder (encoder/slots.h), or 1000 for pooler.dense.weight
+ * and 1001 for pooler.dense.bias. */
 float test_model_value(size_t slot, size_t i);
 
 /* A context with two threads. A test program that uses it calls cmocka_run_group_tests(tests, test_model_begin,

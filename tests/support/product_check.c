@@ -20,9 +20,9 @@
 #define POISON UINT16_C(0x7fde) /* the bits of a NaN in bf16; repeated twice, the bits of a NaN in float32 */
 #define MARGIN ((size_t)64)     /* number of canary elements before a matrix and after an output */
 
-/* The SWEEP_* sizes are two blocks and one element. The largest blocks of all instruction sets have 270 rows, 128 columns and
- * 768 values of k. */
-enum { AMX_SWEEP_M = 2 * 512 + 1 /* AMX has blocks of 512 rows; fewer sizes are tested */ };
+/* Largest tested values of M, N and K. Each is twice the largest block of the kernels, plus 1. The largest blocks have 270
+ * rows, 128 columns and 768 values of k. The bf16 kernel for AMX has blocks of 512 rows, so fewer values of M are tested. */
+enum { AMX_SWEEP_M = 2 * 512 + 1 };
 enum { SWEEP_M = 2 * 270 + 1, SWEEP_N = 2 * 128 + 1, SWEEP_K = 2 * 768 + 1 };
 
 static float round_to(aoei_dtype type, float x) {
@@ -73,7 +73,7 @@ product_matrix product_output(aoei_rng *r, aoei_dtype type, size_t rows, size_t 
 void product_check_canaries(const product_matrix *m, const char *what, int written) {
     const size_t size = aoei_dtype_size(m->type), before = (size_t)((const unsigned char *)m->data - m->block);
     for (size_t i = 0; i < m->bytes; i++) {
-        const size_t at = (i - before) / size; /* a huge number if i < before */
+        const size_t at = (i - before) / size; /* i - before wraps around to a huge number if i < before */
         const int inside = i >= before && at / m->ld < m->rows && at % m->ld < m->cols;
         if (!inside && m->block[i] != CANARY)
             fail_msg("%s [%zu, %zu] with stride %zu: a write outside the matrix, at byte %td from its start", what, m->rows,
@@ -499,8 +499,8 @@ static void check_follows(const product_matrix *got, const product_matrix *sums,
         }
 }
 
-/* Computes the product with one call per `group` rows, and compares it with the expected sums. C has the type c_type. If
- * in_place is set, C initially contains the residual. */
+/* Computes the product C with several calls, each for `group` rows, and compares C with `sums`. C has the type c_type. If
+ * in_place is set, C initially contains the residual, which the calls add to the product. */
 static void check_groups(const aoei_kernels *k, const layer *l, aoei_rng *r, const product_matrix *sums, size_t group,
                          aoei_dtype c_type, int in_place) {
     const size_t M = sums->rows;

@@ -5,8 +5,8 @@
  * - The error. It may be at most (K + 4) u sum |a||b| times the tolerance in kernels.def, where u is 2^-24. The exact sum is
  *   computed in double. K counts one rounding for each addition, and 4 counts all other roundings. The tolerance is larger for
  *   kernels that round each product and each sum.
- * - The epilogue. Products with an epilogue, with packed operands, with other layouts, or computed in several calls must follow
- *   from the plain products bit for bit.
+ * - The options. The bits must not depend on the memory layouts of the operands, on packing, or on the number of calls. The
+ *   epilogue (scale, bias, activation, gate and residual; see kernels.h) must give the bits of separate operations.
  */
 #ifndef AOE_TESTS_PRODUCT_CHECK_H
 #define AOE_TESTS_PRODUCT_CHECK_H
@@ -33,7 +33,8 @@ void product_free(product_matrix *m);
 /* Memory layout of an operand. PRODUCT_ROWS: row-major; PRODUCT_COLUMNS: column-major; PRODUCT_STRIDED: row-major, with gaps
  * between the elements of a row. */
 typedef enum product_layout { PRODUCT_ROWS, PRODUCT_COLUMNS, PRODUCT_STRIDED, PRODUCT_LAYOUTS } product_layout;
-/* Source of the gate or residual: none, a matrix of its own, or C itself. */
+/* Where the gate or the residual of a product (aoei_gemm_args) is stored. PRODUCT_ABSENT: the product has none;
+ * PRODUCT_SEPARATE: in a matrix of its own; PRODUCT_IS_C: in C, which the product then overwrites. */
 typedef enum product_source { PRODUCT_ABSENT, PRODUCT_SEPARATE, PRODUCT_IS_C, PRODUCT_SOURCES } product_source;
 
 typedef struct product_case {

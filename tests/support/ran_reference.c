@@ -91,7 +91,7 @@ size_t ran_reference_windows(const aoei_encoder_config *c, size_t tokens, size_t
     return n;
 }
 
-/* The text and the layer that the functions below compute. */
+/* The layer that the functions below evaluate, and the text for which they evaluate it. */
 typedef struct text_in_layer {
     const ran_reference *r;
     size_t text, layer;
@@ -102,8 +102,8 @@ static double swish(double x) {
     return x / (1 + exp(-x));
 }
 
-/* Applies dropout to an element x at a site of the layer. Returns 0 or x / (1 - p). number: index of the row of x among all
- * rows of the text at this site. */
+/* Applies dropout to one element x. Returns 0 or x / (1 - p). site: the dropout operation inside the layer (AOEI_RAN_SITE_*);
+ * head, column: indices of x; number: index of the row of x among all rows of the text to which this operation is applied. */
 static double dropped(const text_in_layer *p, double x, uint32_t site, size_t head, size_t number, size_t column) {
     const aoei_encoder_dropout *drop = p->r->drop;
     const double probability = !drop ? 0 : site == AOEI_RAN_SITE_ATTENTION ? drop->attention : drop->hidden;
@@ -177,8 +177,8 @@ static void rotate(const aoei_encoder_config *c, double *x, size_t position) {
         }
 }
 
-/* Computes out[d], which is the attention of one query to n keys and values. The row stride of k and v is `row`. If `head` is
- * negative, no dropout is applied. */
+/* Computes out[d], which is the attention of the query q[d] to n keys k and values v of d components. The row stride of k and v
+ * is `row`. head, number: indices of the head and of the query for dropout; if `head` is negative, no dropout is applied. */
 static void attend(const text_in_layer *p, double *out, const double *q, const double *k, const double *v, size_t n, size_t row,
                    size_t d, int head, size_t number) {
     double *a = doubles(n), most = -INFINITY, sum = 0;
@@ -226,7 +226,8 @@ static void window_attention(const text_in_layer *p, double *u, const double *z,
     free(heads);
 }
 
-/* Replaces x[L, D] by SelfAtt(x, s[n, D]), which is the attention of the tokens to the cells. */
+/* Replaces x[L, D] by SelfAtt(x, s) (docs/ran.md), in which the L tokens of the text attend to the cells s[n, D] of the n
+ * windows. */
 static void review(const text_in_layer *p, double *x, const double *s, size_t L, size_t n) {
     const aoei_encoder_config *c = p->r->config;
     const size_t D = c->hidden;
@@ -251,7 +252,7 @@ static void review(const text_in_layer *p, double *x, const double *s, size_t L,
     free(o);
 }
 
-/* Computes the cell c[D] after window t of n windows. */
+/* Computes the cell c[D] that window t of n windows passes to window t + 1. s [n, D]: the cells g_0 to g_t (docs/ran.md). */
 static void next_cell(const text_in_layer *p, double *c, const double *s, size_t t, size_t n) {
     const size_t D = p->r->config->hidden;
     memcpy(c, s + t * D, D * sizeof *c);
@@ -364,7 +365,7 @@ void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out
     free(other);
 }
 
-/* Returns the cross entropy of the target. h is the input of the decoder, which is the token embedding matrix. */
+/* Returns the cross entropy of the token id `target`. The logits are W h + bias, where W is the token embedding matrix. */
 static double cross_entropy(const ran_reference *r, const double *h, int32_t target) {
     const size_t D = r->config->hidden, V = r->config->vocab;
     const double *bias = r->weights[aoei_head_slot(r->config, AOEI_HW_DECODER_BIAS)];

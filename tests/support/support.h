@@ -49,24 +49,25 @@ size_t test_count_entries(const char *dir);
 /* Returns the directory of the shared data. It is $AOE_SHARED or, if this variable is not set, ../shared. Returns NULL if the
  * directory does not exist. The caller must not free the result. */
 const char *test_shared(void);
-/* Returns a path below test_shared(); free() it. Returns NULL after printing "SKIP: ..." if it does not exist; then skip the
- * test:
+/* Returns the path test_shared()/relative. The caller frees it. If this path does not exist, prints "SKIP: ..." and returns
+ * NULL, and the test must be skipped:
  *     char *path = test_shared_path("golden/bert"); if (!path) skip(); */
 char *test_shared_path(const char *relative);
 
-/* Calls fn(arg) repeatedly until no allocation fails, and returns the number of allocations in the last call. In call n,
- * allocation n fails. fn must return AOE_ENOMEM if an allocation failed, and 0 otherwise. fn must free every block. If `dense`
- * is not 0, only some of the allocations after number `dense` fail: after allocation n, the next one to fail is about n + n /
- * 16. */
+/* Calls fn(arg) repeatedly. One allocation fails in each call: allocation 1 in the first call, allocation 2 in the second, and
+ * so on. fn must then return AOE_ENOMEM. The last call is the first one that makes so few allocations that none fails; it must
+ * return 0. fn must free every block in each call. test_alloc_failures returns the number of allocations in the last call. If
+ * `dense` is not 0, some allocations are skipped to save time: after a call in which allocation n >= `dense` failed, allocation
+ * n + n / 16 + 1 fails in the next call. */
 typedef int (*test_fn)(void *arg);
 uint64_t test_alloc_failures(test_fn fn, void *arg, uint64_t dense);
 /* Like test_alloc_failures, for a function fn that writes a file. fn may also return 0 if an allocation failed in the clean-up
  * after the file was renamed to its final name. In this case, fn must check that the file is complete. */
 uint64_t test_alloc_failures_published(test_fn fn, void *arg, uint64_t dense);
 
-/* Like test_alloc_failures, but in call n, I/O operation n of base/file.h fails with errnum. fn must then return AOE_ENOSPC if
- * errnum is ENOSPC, and AOE_EIO otherwise. After each call of fn, `after` checks the files on disk; its argument `code` is the
- * return value of fn. `after` may be NULL. */
+/* Like test_alloc_failures, but in call n, the n-th operation that changes the disk (base/io_fault.h) fails with errnum. fn
+ * must then return AOE_ENOSPC if errnum is ENOSPC, and AOE_EIO otherwise. Leaked blocks are not detected. After each call of
+ * fn, `after` checks the files on disk; its argument `code` is the return value of fn. `after` may be NULL. */
 typedef void (*test_after_fn)(void *arg, int code);
 uint64_t test_io_failures(test_fn fn, test_after_fn after, void *arg, int errnum);
 

@@ -184,7 +184,8 @@ static void write_vocab(const char *dir) {
     free(test_write_text(dir, "tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": true}"));
 }
 
-/* Adds the two tensors of the pooler. Their names are not in alphabetical order, so that readers are tested with such files. */
+/* Writes the two tensors of the pooler to e[2] and their names to `names`. The names are not in alphabetical order, so that the
+ * library is tested with a safetensors file whose tensors are not sorted. Returns the number of tensors, 2 or 0. */
 static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_model *o) {
     if (!o->pooler)
         return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Tiny models, texts and training tables for tests of the encoder, the embedder and the trainer. The models are BERT models or
  * models of other architectures. The vocabulary consists of letters and a few words. The weights are random and depend only on
- * the seed and the slot. The weights of normalization layers and the biases are also random, so that no gradient is zero by
- * symmetry.
+ * the seed and the slot, which is the index of a weight (encoder/slots.h). The weights of normalization layers and the biases
+ * are also random, so that no gradient is zero by symmetry.
  */
 #ifndef AOE_TESTS_TINY_MODEL_H
 #define AOE_TESTS_TINY_MODEL_H
