@@ -12,7 +12,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static _Atomic uint64_t calls;   /* allocations requested since the last aoei_alloc_fail_at */
-static _Atomic uint64_t fail_at; /* the value of `calls` at which an allocation fails; 0: never */
+static _Atomic uint64_t fail_at; /* value of `calls` at which an allocation is made to fail; 0: never */
 static _Atomic int64_t live;     /* blocks allocated and not yet freed */
 
 /* Counts an allocation. Returns 1 if it must fail: fault injection selected it, or `bytes` exceeds the maximum size of an

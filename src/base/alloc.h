@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Memory allocation. The library allocates all its memory with these functions, including the memory
- * of libraries with allocator hooks (jansson). Tests can make the n-th allocation fail.
+ * Memory allocation. The library allocates all its memory with these functions. Libraries that accept allocation functions
+ * (such as jansson) also use them. Tests can make the n-th allocation fail.
  */
 #ifndef AOEI_BASE_ALLOC_H
 #define AOEI_BASE_ALLOC_H

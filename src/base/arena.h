@@ -24,7 +24,7 @@ void aoei_arena_destroy(aoei_arena *a);                             /* accepts a
 void *aoei_arena_take(aoei_arena *a, size_t bytes);                 /* aligned to AOEI_ALIGN; NULL if measuring or exhausted */
 void *aoei_arena_take_array(aoei_arena *a, size_t count,
                             size_t size);          /* like aoei_arena_take for count * size bytes; checks for overflow */
-size_t aoei_arena_mark(const aoei_arena *a);       /* returns the current position, for aoei_arena_reset */
-void aoei_arena_reset(aoei_arena *a, size_t mark); /* frees everything allocated since mark */
+size_t aoei_arena_mark(const aoei_arena *a);       /* returns the value of `used`, which can be passed to aoei_arena_reset */
+void aoei_arena_reset(aoei_arena *a, size_t mark); /* frees what was allocated after aoei_arena_mark returned `mark` */
 
 #endif

@@ -122,7 +122,7 @@ static int open_temp(aoei_writer *w) {
     return -1;
 }
 
-/* Opens the temporary file. `old` holds the attributes of the file that will be replaced, or is NULL. */
+/* Opens the temporary file. old: attributes of the file that will be replaced; NULL if there is none. */
 static int open_temp_file(aoei_writer *w, const struct stat *old, aoe_error *err) {
     if (remove_stale(w->target))
         return aoei_fail_nomem(err, strlen(w->target));

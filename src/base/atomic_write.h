@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Writes files so that no other process ever reads a partial file: the content is written to a
- * temporary file in the same directory, synced to disk, and renamed to the final name.
+ * Writes files so that no other process ever reads a partial file: the content is written to a temporary file in the directory
+ * of the final file, synced to disk, and renamed to the final name.
  *
- * Symbolic links are followed, as in a shell redirection. Writing to a link replaces the file that the link points to; the link
- * does not change. A dangling link creates its target.
- * All outputs follow this rule, in the library and in the program.
+ * Symbolic links are followed as in a shell redirection. If the output path is a symbolic link, the file that the link points
+ * to is replaced or created, and the link does not change. This holds for all outputs of the library and of the program.
  *
  * The temporary file is named ".NAME.tmp-PID-N", where N is a counter of this process. The writer holds a lock (flock) on it,
  * which the system releases when the process dies. The next writer of NAME can therefore recognize and remove the temporary
  * files of killed processes. Process ids are not compared, because they are not unique across hosts and containers.
  *
- * A program that writes an output file named by the user calls aoei_writer_open_output. To publish
- * several files together, it first calls aoei_writer_finish for each file, and then aoei_writer_publish for each file. A signal
- * handler can remove the temporary file with unlink if
- * the program has copied temp_path.
+ * A program that writes an output file named by the user calls aoei_writer_open_output. To publish several files together, it
+ * first calls aoei_writer_finish for each file, and then aoei_writer_publish for each file. A signal handler can remove the
+ * temporary file with unlink if the program has stored a copy of temp_path for it.
  */
 #ifndef AOEI_BASE_ATOMIC_WRITE_H
 #define AOEI_BASE_ATOMIC_WRITE_H

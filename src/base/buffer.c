@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Implements buffers and arrays that grow. A full buffer or array doubles its capacity. Sizes are checked for overflow. After a
- * failed
- * append, a buffer rejects further appends until it is cleared, so its contents never have gaps.
+ * failed append, a buffer rejects further appends until it is cleared, so its contents never have gaps.
  */
 #include "base/buffer.h"
 

@@ -6,8 +6,8 @@
 
 #include "aoe.h"
 
-/* Returns from the function with AOE_EARG and the message "FUNCTION: argument 'NAME' is NULL" if one of the pointers is NULL.
- * If several are NULL, the message names the first. */
+/* Checks the pointers after `err`, for example AOEI_CHECK(err, ctx, model). If one of them is NULL, the macro returns from the
+ * calling function with AOE_EARG and the message "FUNCTION: argument 'NAME' is NULL", which names the first NULL pointer. */
 #define AOEI_CHECK(err, ...)                                                                                                   \
     do {                                                                                                                       \
         const void *const pointers_[] = {__VA_ARGS__};                                                                         \
@@ -17,7 +17,8 @@
     } while (0)
 
 #if defined(__clang_analyzer__)
-/* The static analyzer reads one file at a time. This definition tells it that the first pointer is not NULL after the check. */
+/* The static analyzer reads one file at a time. This definition of AOEI_CHECK tells it that the first pointer is not NULL after
+ * the check. */
 #undef AOEI_CHECK
 #define AOEI_FIRST(first, ...) (first)
 #define AOEI_CHECK(err, ...)                                                                                                   \

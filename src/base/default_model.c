@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds the default model, which is the model directory that programs use if the user names no model.
+ * Finds the default model, which is used if the user names no model. aoe.h documents where it is searched (aoe_default_model).
  */
 #include "aoe.h"
 #include "base/check.h"

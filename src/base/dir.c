@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Creates, lists, renames and removes directories. Removal uses directory descriptors and never
- * follows a symbolic link, so a link inside the removed tree cannot cause files outside of the tree to be removed.
+ * Creates, lists, renames and removes directories. Removal uses directory descriptors and never follows a symbolic link.
+ * Therefore, a link inside the removed directory cannot cause files outside of it to be removed.
  */
 #include "base/dir.h"
 

@@ -25,7 +25,7 @@ typedef struct work {
     double *c, *s;  /* [n] cosines c and sines s of the rotations of a sweep */
     size_t *order;  /* [n] order of the eigenvalues after sorting */
     size_t k;       /* current column; the rows and columns after k form the submatrix that is updated */
-    size_t from, m; /* range of the current sweep, which rotates rows i and i + 1 for i = m - 1 down to from */
+    size_t from, m; /* range of the current sweep: for i = m - 1 down to `from`, rows i and i + 1 of q are rotated */
 } work;
 
 static size_t blocks(size_t n) {
@@ -139,7 +139,7 @@ static void accumulate(work *x) {
 
 /* --------------------------------------------------------------------- QL */
 
-/* Rotates rows i and i + 1 of a block of columns of q, for i = m - 1 down to from. */
+/* Applies the rotations of a sweep to one block of columns of q: rotates rows i and i + 1 for i = m - 1 down to from. */
 static void rotate_task(void *arg, size_t task, size_t worker) {
     const work *x = arg;
     const size_t n = x->n, begin = task * COLUMNS, end = begin + COLUMNS < n ? begin + COLUMNS : n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Formats error messages, and defines the public functions for the version, error codes and texts.
- * A message is always one line of valid UTF-8, even if it quotes a file name or text that is not. The
- * functions in this file allocate no memory.
+ * Formats error messages, and defines the public functions for the version, error codes and texts. A message is always one line
+ * of valid UTF-8, even if it quotes a file name or a text with line ends or invalid UTF-8. The functions in this file allocate
+ * no memory.
  */
 #define AOEI_ERROR_C
 #include "base/error.h"
@@ -86,7 +86,7 @@ static int code_of_errno(int errnum) {
     }
 }
 
-/* Returns the end of the message for an errno value, which says what the user can do. */
+/* Returns the advice at the end of the message for an errno value. */
 static const char *remedy_of_errno(int errnum) {
     switch (errnum) {
     case ENOSPC:

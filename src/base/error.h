@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Functions that store an error code and a message in the caller's aoe_error. The codes and the struct are declared in aoe.h. A
- * message is one line
- * that says what happened, where (file, line, byte offset, tensor, key) and what to do. The err
- * argument may always be NULL.
+ * message is one line that says what happened, where (file, line, byte offset, tensor, key) and what to do. The argument err
+ * may be NULL in all functions.
  */
 #ifndef AOEI_BASE_ERROR_H
 #define AOEI_BASE_ERROR_H
@@ -13,9 +12,8 @@
 #include "aoe.h"
 #include "base/compiler.h"
 
-/* Stores the code and the formatted message in err, unless err is NULL. Returns the code, so that callers can write `return
- * aoei_fail(err, AOE_EFORMAT, "%s: ...",
- * path);`. */
+/* Stores the code and the formatted message in err, unless err is NULL. Returns the code, so that callers can write "return
+ * aoei_fail(err, ...);". */
 int aoei_fail(aoe_error *err, int code, const char *fmt, ...) AOEI_PRINTF(3, 4);
 
 /* Like aoei_fail, but appends ": TEXT; ADVICE" to the formatted text, where TEXT is strerror(errnum). If the message is too

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * FNV-1a with 64 bits (Fowler, Noll, Vo), for hash tables and for detecting changed inputs. FNV-1a is not a cryptographic hash,
- * so equal hashes of different inputs can be constructed.
+ * FNV-1a with 64 bits (Fowler, Noll, Vo), for hash tables and for detecting changed inputs. FNV-1a is not a cryptographic hash:
+ * it is easy to construct different inputs with equal hashes.
  */
 #ifndef AOEI_BASE_HASH_H
 #define AOEI_BASE_HASH_H

@@ -22,7 +22,7 @@
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
 #define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, the parser gets no more bytes */
-#define RESERVE      ((size_t)32 << 10) /* bytes; upper bound of the memory that the values of one chunk need */
+#define RESERVE      ((size_t)32 << 10) /* bytes; maximum memory that jansson allocates for the values in CHUNK bytes of input */
 #define EXACT_LIMIT  9007199254740992.0 /* 2^53: every integer up to this limit is exact in double */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Messages for users, passed to the caller's log callback (aoe_log_fn). The library itself never
- * prints.
+ * Passes messages for users to the caller's log callback (aoe_log_fn). The library itself never prints.
  */
 #ifndef AOEI_BASE_LOG_H
 #define AOEI_BASE_LOG_H

@@ -16,8 +16,8 @@ char *aoei_path_join(const char *dir, const char *name);
 const char *aoei_path_name(const char *path);
 /* Returns 1 if `name` ends with `end`, otherwise 0. */
 int aoei_name_ends_with(const char *name, const char *end);
-/* Returns a label for paths[i] in tables of results. The label is the last component of the path. If a different path among the
- * n paths has an equal last component, the label is the whole path. The caller frees it with aoei_free. Returns NULL if out of
+/* Returns a label for paths[i] in tables of results. The label is the last component of paths[i]. If a different path in
+ * paths[n] has the same last component, the label is the whole path. The caller frees it with aoei_free. Returns NULL if out of
  * memory. */
 char *aoei_path_label(const char *const *paths, size_t n, size_t i);
 /* Returns the directory that contains path, or "." if path has no directory part. The caller frees it with aoei_free. Returns

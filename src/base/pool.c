@@ -155,7 +155,7 @@ static void *worker_main(void *arg) {
     }
 }
 
-/* Increments the job number, sets the given flags (OPEN or STOP) and wakes at most `helpers` sleeping workers. */
+/* Increments the job number, sets `flags` (OPEN or STOP) in the state and wakes sleeping workers, at most `helpers` of them. */
 static void announce(aoei_pool *p, uint64_t flags, size_t helpers) {
     uint64_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
     atomic_store_explicit(&p->state, (state & JOB_MASK) + JOB_ONE + flags, memory_order_release);

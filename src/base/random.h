@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11). The
- * n-th number of a stream is a pure function of (key, counter). Random numbers therefore do not depend on threads or on the
- * order of calls, and a checkpoint stores the state of a generator as a few integers. docs/numerics.md specifies key and
- * counter.
+ * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11). Each
+ * random number is a pure function of (key, counter). Random numbers therefore do not depend on threads or on the order of
+ * calls, and a checkpoint stores the state of a generator as a few integers. docs/numerics.md specifies key and counter.
  */
 #ifndef AOEI_BASE_RANDOM_H
 #define AOEI_BASE_RANDOM_H
@@ -13,8 +12,8 @@
 /* Computes one block of four random words. */
 void aoei_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 
-/* Stream indices, stored in counter word 3. Each use of random numbers has its own stream, so that one seed gives each use
- * different numbers. */
+/* Stream indices, which are stored in counter[3]. Each purpose has its own stream, so that one seed gives different random
+ * numbers for each purpose. */
 enum {
     AOEI_STREAM_INIT = 1,
     AOEI_STREAM_SHUFFLE = 2,

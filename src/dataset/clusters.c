@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Implements disjoint sets and the assignment of clusters to parts. The root of a set is its smallest member. When a path to a
- * root is followed, it is halved. m joins take O(m log n) time in the worst case, and about O(m) time in practice. Clusters are
- * assigned greedily in order of decreasing weight.
+ * Implements disjoint sets and the assignment of clusters to parts. Each item has a parent (aoei_clusters.parent), and the root
+ * of a set is its smallest member. While the path of parents from an item to the root is followed, it is halved. m joins take
+ * O(m log n) time in the worst case, and about O(m) time in practice. Clusters are assigned greedily in order of decreasing
+ * weight.
  */
 #include "dataset/clusters.h"
 

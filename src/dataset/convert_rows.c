@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Copies the rows of a table to another file format. Every column is copied. The conversion fails if the output format cannot
- * represent a value.
+ * Copies the rows of a table to another file format, with all columns or the columns in options.keep. The conversion fails if
+ * the output format cannot represent a value.
  */
 #include "dataset/convert_rows.h"
 

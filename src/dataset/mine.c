@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Implements aoe_mine, which mines hard negatives. Every distinct text is embedded once. The rows are then processed in blocks:
- * the nearest candidates of the queries of a block are searched, and the negatives are chosen from them. The negatives of a row
- * depend neither on other rows nor on the division into blocks. They are passed to a callback; this file does not write files.
+ * the nearest candidates (texts that may be negatives) of the queries of a block are searched, and the negatives are chosen
+ * from them. The negatives of a row depend neither on other rows nor on the division into blocks. They are passed to a
+ * callback; this file does not write files.
  */
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -26,9 +27,9 @@ enum {
     ROWS = 4096    /* maximum number of rows per block */
 };
 
-/* A search for the nearest candidates of one query text. Rows with a single query share a search if their queries are in one
- * class. A row with alternative queries has a search for each alternative, and does not share it with other rows, because the
- * candidates to skip depend on all alternatives of the row. */
+/* A search for the nearest candidates of one query text. A class contains the texts with equal tokens (mine_texts.h). Rows with
+ * a single query share a search if their queries are in one class. A row with alternative queries has a search for each
+ * alternative, and does not share it with other rows, because the candidates to skip depend on all alternatives of the row. */
 typedef struct search {
     size_t row;        /* index of a row that contains the query */
     uint32_t class_of; /* class of the query text */
@@ -54,9 +55,10 @@ typedef struct miner {
     aoei_tensor vectors;   /* [classes, D] embedding of each class, normalized to length 1; a zero vector stays zero */
     aoei_tensor queries;   /* [searches, D] embeddings of the queries of the block */
     aoei_tensor workspace; /* workspace of the search */
-    float *host;    /* [EMBED, D] embeddings that one call of the embedder returns; later, the two vectors of a cosine; owned */
-    search *search; /* [searches] searches of the block; owned */
-    uint32_t *index;       /* [searches] class of the query of each search; owned */
+    float *host;     /* [EMBED, D] embeddings that one call of the embedder returns; later used for the two vectors of a cosine;
+                        owned */
+    search *search;  /* [searches] searches of the block; owned */
+    uint32_t *index; /* [searches] class of the query of each search; owned */
     aoei_neighbor *best;   /* [searches, k] nearest candidates of each search; owned */
     aoei_neighbor *found;  /* [maximum number of searches of a row, k] candidates of the current row; owned */
     size_t *latest_search; /* [classes] number of the latest shared search for each query class; 0 if there is none. Searches of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the files for mining hard negatives, groups their texts into classes, and builds an index that lists the rows that
- * contain each class.
+ * Reads the files for mining hard negatives, groups their texts into classes, and builds an index that lists for each class the
+ * rows that contain a text of the class. A class contains the texts with equal tokens (mine_texts.h).
  */
 #include "dataset/mine_texts.h"
 
@@ -205,9 +205,9 @@ static int tokenize(aoei_mine_texts *t, const aoe_model *m, const aoe_mine_optio
     return code;
 }
 
-/* Processes the queries and positives of all rows. The function is called twice. In the first call, t->member is NULL:
- * next[class] is incremented for each entry of a class. In the second call, each row is stored in t->member at index
- * next[class], which is then incremented. */
+/* Builds t->member in two calls. In the first call, t->member is NULL, and the function counts the entries of each class:
+ * next[class] is incremented for each query or positive of the class. In the second call, next[class] is the index in t->member
+ * of the next entry of the class; the function stores the row there and increments next[class]. */
 static void add_members(aoei_mine_texts *t, size_t *next) {
     for (size_t r = 0; r < t->n_rows; r++) {
         const aoei_mine_row *row = &t->row[r];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds near duplicates with a set-similarity join.
+ * Finds near duplicates (near_duplicates.h) with a set-similarity join. The set of a text contains its distinct words.
  * - Prefix filtering (Chaudhuri et al. 2006; Bayardo et al., "Scaling up all pairs similarity search", 2007): the words of each
  *   set are sorted by increasing frequency. Two similar sets share at least one of their first words, which are rare.
  *   Therefore, only texts that share a rare word are compared.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reads the rows of a table for the data tools. Each row has texts, and may have a label and a group, which are stored as
- * indices in lists of distinct values. The bytes of rows are kept for tools that copy rows. Labels are not converted to
- * numbers, and empty texts are accepted. Invariant: a row is added either completely or not at all.
+ * Reads the rows of a table for the data tools. Each row has texts, and may have a label and a group (the value of a column
+ * that the caller names). They are stored as indices in lists of distinct values. The bytes of rows are kept for tools that
+ * copy rows. Labels are not converted to numbers, and empty texts are accepted. Invariant: a row is added either completely or
+ * not at all.
  */
 #ifndef AOEI_DATASET_RECORDS_H
 #define AOEI_DATASET_RECORDS_H

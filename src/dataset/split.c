@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements aoe_data_split, which divides the rows of a file into parts. Rows are joined to clusters, and all rows of a
- * cluster are assigned to one part. A row is joined with the first row that contains one of its texts, with the first row of
- * its group, and with the first row that contains a near duplicate of one of its texts.
+ * cluster are assigned to one part. A row is joined with the first row that contains one of its texts, with the first row that
+ * has an equal value in the column options.group, and with the first row that contains a near duplicate of one of its texts.
  */
 #include <math.h>
 

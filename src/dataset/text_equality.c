@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes keys of texts; texts with identical keys are equal. Most texts are ASCII: a loop over bytes processes them. Other
- * texts are decoded to code points.
+ * Computes keys of texts; texts with identical keys are equal. Most texts are ASCII, and their bytes are processed directly.
+ * Other texts are decoded to code points.
  */
 #include "dataset/text_equality.h"
 

@@ -143,7 +143,7 @@ static int wait_until(aoei_fetch *f, double until, aoei_fetch_event event, const
     return rc;
 }
 
-/* Fails because a wait of this number of seconds is longer than o.max_wait. */
+/* Fails because the required wait, `seconds`, is longer than o.max_wait. */
 static int fail_long_wait(const aoei_fetch *f, const char *url, const char *why, double seconds, aoe_error *err) {
     const time_t when = (time_t)(f->clock.unix_time(f->clock.user) + (int64_t)seconds + 1);
     struct tm utc = {0};
@@ -204,7 +204,7 @@ static double backoff_seconds(aoei_fetch *f, size_t failures) {
 
 /* ----------------------------------------------------------------- responses */
 
-/* Returns 1 if the first SEARCHED_BYTES bytes of the body contain the words; case is ignored. */
+/* Returns 1 if the first SEARCHED_BYTES bytes of the body contain the string `words`; case is ignored. */
 static int body_contains(const aoei_http_response *r, const char *words) {
     const size_t n = r->body.len < SEARCHED_BYTES ? r->body.len : SEARCHED_BYTES, len = strlen(words);
     for (size_t i = 0; i + len <= n; i++)
@@ -356,7 +356,8 @@ static int contains(const char *data, size_t len, const char *token) {
     return token && len && memmem(data, len, token, strlen(token)) != NULL;
 }
 
-/* Returns 1 if a response may be cached: its status is suitable, and neither its URL nor its headers contain the token. */
+/* Returns 1 if a response may be cached: its status is suitable, and neither its URL nor its headers contain `token`, the API
+ * token of the request. */
 static int is_cacheable(const aoei_http_response *r, const char *token) {
     if ((r->status < 200 || r->status > 299) && r->status != 404 && r->status != 410 && r->status != 451)
         return 0;
@@ -375,8 +376,8 @@ static void add_condition(aoei_buffer *lines, const char **line, size_t *n, cons
     (*n)++;
 }
 
-/* Sends the request again. A GET request gets conditional headers, so that the server can check whether the response `cached`
- * is still valid. *fresh is set to the server's response. Its status is 304 if `cached` is still valid. */
+/* Sends a request whose response is in the cache. A GET request gets conditional headers, so that the server can check whether
+ * the response `cached` is still valid. *fresh is set to the server's response, whose status is 304 if `cached` is valid. */
 static int revalidate(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, const aoei_http_response *cached,
                       aoei_classify_fn classify, void *classify_user, aoei_http_response *fresh, aoe_error *err) {
     aoei_buffer lines[CONDITIONS] = {{0}, {0}};
@@ -405,7 +406,7 @@ static int revalidate(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, c
     return rc;
 }
 
-/* Counts a response from the cache. revalidated: 1 if the server confirmed that it is still valid. */
+/* Counts a response from the cache. revalidated: 1 if the server confirmed with status 304 that it is still valid. */
 static void count_cached(aoei_fetch *f, int revalidated) {
     aoei_mutex_lock(&f->lock);
     if (revalidated)

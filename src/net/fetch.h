@@ -9,11 +9,11 @@
  *   the time at which the quota is reset. If it states neither, the wait is at least a minute for a secondary limit; for other
  *   limits, it grows exponentially. After any response with a remaining quota of 0, the next request waits until the quota is
  *   reset.
- * - Responses with any other status are returned to the caller, for example 401, 404, or 301 after a POST.
+ * - All other responses are returned to the caller, for example status 200, 401, 404, or 301 after a POST.
  *
- * One aoei_fetch handles the limits of one server (GitHub's REST and GraphQL APIs have separate limits). Several threads may
- * share an aoei_fetch, but each thread needs its own aoei_http. A rate limit that is reported to one thread delays the requests
- * of all threads.
+ * One aoei_fetch handles one set of rate limits. GitHub's REST and GraphQL APIs have separate limits, so each of them needs its
+ * own aoei_fetch. Several threads may share an aoei_fetch, but each thread needs its own aoei_http. A rate limit that is
+ * reported to one thread delays the requests of all threads.
  */
 #ifndef AOEI_NET_FETCH_H
 #define AOEI_NET_FETCH_H
@@ -75,14 +75,13 @@ int aoei_fetch_create(aoei_fetch **f, const aoei_fetch_options *o, aoe_error *er
 void aoei_fetch_destroy(aoei_fetch *f);            /* accepts NULL */
 aoei_fetch_counts aoei_fetch_count(aoei_fetch *f); /* returns the current counts */
 
-/* How a complete response is handled. */
+/* Classes of complete responses. The class determines what aoei_fetch_send does. */
 typedef enum aoei_response_class {
-    AOEI_RESPONSE_BY_STATUS, /* depends on the status, as described at the top of this file */
-    AOEI_RESPONSE_FINAL,
-    /* is returned to the caller with any status, for example 429 if the account has no credit */
-    AOEI_RESPONSE_INVALID,      /* is retried like status 500, for example if the body is not JSON */
-    AOEI_RESPONSE_RATE_LIMITED, /* reports a rate limit, like status 429; GraphQL reports rate limits with status 200 */
-    AOEI_RESPONSE_NO_MEMORY     /* could not be classified because an allocation failed; aoei_fetch_send returns AOE_ENOMEM */
+    AOEI_RESPONSE_BY_STATUS,    /* it decides by the status, as described at the top of this file */
+    AOEI_RESPONSE_FINAL,        /* it returns the response, whatever the status, for example 429 if the account has no credit */
+    AOEI_RESPONSE_INVALID,      /* it retries the request as for status 500, for example if the body is not JSON */
+    AOEI_RESPONSE_RATE_LIMITED, /* it waits as for status 429; GraphQL reports rate limits with status 200 */
+    AOEI_RESPONSE_NO_MEMORY     /* it returns AOE_ENOMEM, because an allocation failed while the response was classified */
 } aoei_response_class;
 /* Callback that classifies a response. */
 typedef aoei_response_class (*aoei_classify_fn)(void *user, const aoei_http_response *r);
@@ -91,9 +90,9 @@ typedef aoei_response_class (*aoei_classify_fn)(void *user, const aoei_http_resp
  * AOEI_RESPONSE_BY_STATUS. */
 aoei_response_class aoei_classify_json(void *user, const aoei_http_response *r);
 
-/* Sends a request, with retries and waits, until there is a response to return. If classify is NULL, every response has the
- * class AOEI_RESPONSE_BY_STATUS. Errors: those of aoei_http_send, if the error is not temporary or the last attempt fails;
- * AOE_EIO if all attempts fail or the wait for a rate limit is longer than max_wait. */
+/* Sends a request, with retries and waits, until a response can be returned to the caller. If classify is NULL, every response
+ * has the class AOEI_RESPONSE_BY_STATUS. Errors: those of aoei_http_send, if the error is not temporary or the last attempt
+ * fails; AOE_EIO if all attempts fail or the wait for a rate limit is longer than max_wait. */
 int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoei_classify_fn classify, void *classify_user,
                     aoei_http_response *r, aoe_error *err);
 
@@ -104,9 +103,9 @@ int aoei_fetch_send(aoei_fetch *f, aoei_http *h, const aoei_http_request *q, aoe
 /* Like aoei_fetch_send, but uses a cache. A response that is cached under `key` is returned if it is younger than max_age (in
  * seconds). Otherwise a request is sent. If there is an older cached response, the request contains If-None-Match and
  * If-Modified-Since. If the server answers with 304, the cached response is returned with its cached status. Responses to all
- * methods are cached if the status is 2xx, 404, 410 or 451, unless the URL or headers of the response contain the token.
- * Occurrences of the token in a body are redacted in the cache and in the returned response. *from_cache (may be NULL) is set
- * to 1 if the returned body is from the cache. Errors: those of aoei_fetch_send and store.h. */
+ * methods are cached if the status is 2xx, 404, 410 or 451, unless the URL or headers of the response contain q->token.
+ * Occurrences of q->token in a body are redacted in the cache and in the returned response. *from_cache (may be NULL) is set to
+ * 1 if the returned body is from the cache. Errors: those of aoei_fetch_send and store.h. */
 int aoei_fetch_cached(aoei_fetch *f, aoei_http *h, aoei_store *s, aoe_text key, double max_age, const aoei_http_request *q,
                       aoei_classify_fn classify, void *classify_user, aoei_http_response *r, int *from_cache, aoe_error *err);
 

@@ -30,7 +30,7 @@ struct aoei_http {
     aoei_http_options o; /* options with defaults filled in; o.user_agent is not used */
 };
 
-/* State of one request. A request to the URL of a redirect has its own state. */
+/* State of one request. After a redirect, the request to the new URL has its own state. */
 typedef struct transfer {
     const aoei_http *h;         /* borrowed */
     aoei_http_response *r;      /* receives the response; borrowed */
@@ -124,7 +124,7 @@ static int check_request(const aoei_http_request *q, aoe_error *err) {
 
 /* --------------------------------------------------------------- callbacks */
 
-/* CURLOPT_HEADERFUNCTION */
+/* Callback that stores a header line of the response (CURLOPT_HEADERFUNCTION). */
 static size_t receive_header(char *line, size_t size, size_t n, void *user) {
     transfer *t = user;
     const size_t len = size * n;
@@ -140,7 +140,7 @@ static size_t receive_header(char *line, size_t size, size_t n, void *user) {
     return rc ? 0 : len;
 }
 
-/* CURLOPT_WRITEFUNCTION */
+/* Callback that stores a part of the response body (CURLOPT_WRITEFUNCTION). */
 static size_t receive_body(char *data, size_t size, size_t n, void *user) {
     transfer *t = user;
     const size_t len = size * n;
@@ -299,7 +299,7 @@ static int is_temporary(CURLcode code) {
     }
 }
 
-/* Returns the end of an error message, which says what to do. */
+/* Returns the advice at the end of the message for an error of libcurl. */
 static const char *remedy(CURLcode code) {
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Sends HTTP requests with libcurl. fetch.h adds retries, rate limits and caching.
  *
- * - https:// verifies the certificate and the host name; this cannot be turned off. The environment variables CURL_CA_BUNDLE
- *   and SSL_CERT_FILE select a file of trusted certificates, as for the curl program. curl's environment variables for proxies
- *   apply to https://. http:// is accepted only for loopback addresses (localhost, 127.0.0.0/8, ::1), without a
- *   proxy.
- * - The token is never printed or stored. It is sent only to the origin (scheme, host, port) of the request's URL. After a
- *   redirect to another origin, the request does not contain the token.
+ * - For https:// URLs, the certificate and the host name are verified; this cannot be turned off. The environment variables
+ *   CURL_CA_BUNDLE and SSL_CERT_FILE select a file of trusted certificates, as for the curl program. curl's environment
+ *   variables for proxies apply to https:// URLs. http:// URLs are accepted only for loopback addresses (localhost,
+ *   127.0.0.0/8, ::1), and requests to them never use a proxy.
+ * - The token (aoei_http_request.token) is never printed or stored. It is sent only to the origin (scheme, host,
+ *   port) of the request's URL. After a redirect to another origin, the request does not contain the token.
  * - GET follows up to 5 redirects (301, 302, 303, 307, 308), never from https:// to http://. For any other method, the 3xx
  *   response is returned to the caller.
  * - A request fails if the body of the response has more than max_body bytes after decompression, or the headers have more than

@@ -26,7 +26,7 @@
 #define LEVEL          3                 /* compression level of zstd */
 #define MAX_BODY       ((size_t)1 << 30) /* maximum bytes of a body before compression */
 
-/* Indices of the prepared statements. */
+/* Indices of the prepared statements in aoei_store.stmt. */
 enum { GET, PUT, TOUCH, RESULT_GET, RESULT_PUT, STATEMENTS };
 
 static const char schema[] = "CREATE TABLE answers (key TEXT PRIMARY KEY NOT NULL, status INTEGER NOT NULL,"

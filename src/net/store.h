@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A cache file, which is an SQLite database. It stores HTTP responses under a key. It also stores results that the caller
- * computes from responses, under a kind and a key.
+ * computes from responses, under a kind and a key. The kind is a string, such as "chat", that separates the results of
+ * different callers.
  *
  * - Every function that writes runs in one transaction, so a process that is killed leaves only complete entries. Several
  *   processes and threads may use one file at once (write-ahead log; a writer waits up to 60 s for another writer).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Checks URLs: https:// is accepted for every host, and http:// only for loopback addresses. libcurl parses the URLs, so the
- * checks apply to the host and port to which libcurl connects.
+ * checked host and port are those to which libcurl connects.
  */
 #ifndef AOEI_NET_URL_H
 #define AOEI_NET_URL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Computes statistics of a sample: quantiles, Gaussian kernel density estimates with reflection at the bounds, and the
- * bandwidth of the kernel. Sums are computed in float64, in the order of the sample. The results are bit-identical on all
- * machines except for differences in the rounding of exp() and pow(). */
+ * bandwidth of the kernel. Sums are computed in float64, in the order in which the values are passed. The results are
+ * bit-identical on all machines except for differences in the rounding of exp() and pow(). */
 #include <math.h>
 
 #include "aoe.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Metrics of the ranked list of one query: recall at k, reciprocal rank and nDCG. The argument gain[n] contains the relevance
- * of each retrieved text, best match first. A gain of 0 means not relevant.
+ * of the n retrieved texts in the order of their ranks. A gain of 0 means that the text is not relevant.
  */
 #ifndef AOEI_STATS_RANKING_H
 #define AOEI_STATS_RANKING_H

@@ -2,7 +2,8 @@
  * Computes whether differences between runs are significant. The methods are Student's t test over runs, and percentile
  * bootstrap intervals (Efron 1979), which draw runs and pairs of texts. A bootstrap resample is represented by the number of
  * times that each pair is drawn. The values are sorted once. The average ranks of each resample are then computed in one pass
- * over the sorted values. Invariant: for a given seed, replicate r draws the same pairs and runs for all metrics.
+ * over the sorted values. Invariant: the draws of replicate r depend only on the seed, r, the number of pairs and the number of
+ * runs. They do not depend on the scores.
  */
 #include "stats/significance.h"
 
@@ -117,7 +118,7 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
 typedef struct column {
     const double *value; /* [n] values; borrowed */
     size_t *order;       /* [n] indices that sort value in ascending order; owned */
-    double *rank; /* [n] ranks in the resample minus their mean; owned. The rank of a value that is not drawn is undefined */
+    double *rank;        /* [n] ranks in the resample minus the mean rank; undefined for values that are not drawn; owned */
 } column;
 
 /* State of aoe_bootstrap_spearman. */
@@ -125,10 +126,10 @@ typedef struct bootstrap {
     const aoe_bootstrap_options *o; /* options; borrowed */
     size_t pairs, runs;             /* number of pairs of texts; number of runs */
     column gold;                    /* gold scores; a copy of columns[0] that borrows its pointers */
-    column *x, *y;    /* [runs] scores of the runs of both systems, pointers into columns; y is NULL if there is one system */
-    column *columns;  /* [n_columns] gold, x and y; owned */
-    size_t n_columns; /* 1 + runs, or 1 + 2 * runs if y is set */
-    size_t *scratch;  /* [pairs] workspace for sorting; owned */
+    column *x, *y;        /* [runs] scores x and y of each run, pointers into columns; y is NULL if the caller passes no y */
+    column *columns;      /* [n_columns] gold, x and y; owned */
+    size_t n_columns;     /* 1 + runs, or 1 + 2 * runs if y is set */
+    size_t *scratch;      /* [pairs] workspace for sorting; owned */
     uint32_t *pair_count; /* [pairs] number of times that each pair is drawn; owned */
     uint32_t *run_count;  /* [runs] number of times that each run is drawn; owned */
     double *statistic;    /* [replicates] values of the statistic, without NaN; owned */

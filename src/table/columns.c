@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Selects the columns of a table by their names. The array `kinds` lists the recognized column names of each role. If several
- * columns of a table have recognized names for one role, the column whose name comes first in this list is selected.
+ * Selects the columns of a table by their names. A role is a text or the label of an example, for example text1. The array
+ * `kinds` lists the recognized column names of each role. If several columns of a table have recognized names for one role, the
+ * column whose name comes first in the list of the role is selected.
  */
 #include "table/columns.h"
 
@@ -139,8 +140,8 @@ int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *
     return columns && *columns && aoei_table_format(t) == AOE_TABLE_TXT ? fail_txt(t, err) : 0;
 }
 
-/* Fails because there is no column for role r. given: the column name that options.columns contains for this role. given.data
- * is NULL if options.columns does not contain the role. */
+/* Fails because the table has no column for role r. given: the column name that options.columns contains for this role.
+ * given.data is NULL if options.columns does not contain the role. */
 static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_error *err) {
     char names[LIST_SIZE] = "", problem[LIST_SIZE + 64], remedy[LIST_SIZE];
     if (given.data) {

@@ -18,8 +18,8 @@ static int end_field(aoei_csv *c) {
     return 0;
 }
 
-/* Appends the bytes of s[from, len) that precede the next special byte. In a quoted field, the special byte is the quote; in
- * other fields, it is the quote or the delimiter. Returns the position of the special byte, or len if there is none. */
+/* Appends to c->text the bytes of s[from, len) that precede the next special byte. In a quoted field, the special byte is the
+ * quote; in other fields, it is the quote or the delimiter. Returns the position of the special byte, or len. */
 static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, int quoted) {
     size_t to = from;
     while (to < len && s[to] != '"' && (quoted || s[to] != c->delimiter))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Stores training examples in memory and reads them from tables. An example has one or several alternative texts for each text
- * role of its kind (columns.h defines roles). Labeled pairs also have a label. The bytes of the texts are stored in large
- * chunks of memory that never move. Invariant: an example is either appended completely or not at all.
+ * role of its kind, for example for the roles query and positive. Labeled pairs also have a label. The bytes of the texts are
+ * stored in large chunks of memory that never move. Invariant: an example is either appended completely or not at all.
  */
 #ifndef AOEI_TABLE_EXAMPLES_H
 #define AOEI_TABLE_EXAMPLES_H

@@ -11,6 +11,7 @@
 #include "aoe.h"
 #include "table/table.h"
 
+/* A rule of a label map: it replaces a label by a number, or drops the rows with this label. */
 typedef struct aoei_label_rule {
     aoe_text name; /* label to which the rule applies; owned */
     int drop;      /* 1: rows with this label are dropped */
@@ -51,8 +52,8 @@ enum { AOEI_NUMBER_TEXT = 32 /* buffer size for a number, NUL included */ };
  * the fewest for which parsing returns exactly x. Trailing zeros are omitted. Returns the length without the NUL. */
 size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x);
 
-/* Returns the threshold for positive pairs: a pair is positive if its label is at least the threshold. This is `option`, or
- * lowest + 0.8 (highest - lowest) if `option` is AOE_AUTO. lowest, highest: lowest and highest label of the file. */
+/* Returns the threshold for positive pairs: a pair is positive if its label is at least the threshold. The threshold is
+ * `option`, or lowest + 0.8 (highest - lowest) if `option` is AOE_AUTO. lowest, highest: range of the labels in the file. */
 double aoei_positive_threshold(double option, double lowest, double highest);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct aoei_row {
 
 typedef struct aoei_table aoei_table;
 
-/* Advice at the end of every message about a bad row. */
+/* Advice at the end of the messages about invalid rows, which are called bad rows. */
 #define AOEI_ROW_REMEDY "correct the row or set options.skip_bad_rows"
 
 /* Determines the format of a file from its extension. A final .gz or .zst is removed first, and case is ignored. The format of

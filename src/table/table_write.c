@@ -13,8 +13,10 @@
 
 enum { FLUSH_BYTES = 1 << 16 /* the buffer is written when it contains at least this number of bytes */ };
 
-/* ---- cells; functions that return a string return NULL on success; otherwise, they return a description of the content that
- * the format cannot represent, such as "a line end" */
+/* ---- cells */
+
+/* The functions below that return a string return NULL on success. Otherwise, the string describes the content that the format
+ * cannot represent, for example "a line end". */
 
 /* Appends a text without quotes or escapes, or returns a description of the character that prevents this. tabs: 1 if the text
  * may contain TABs. */
@@ -163,7 +165,7 @@ static int fail_column(const char *option, aoe_text name, aoe_error *err) {
                      aoei_excerpt(excerpt, name));
 }
 
-/* Returns the index of `wanted` in name[n], or n if it is not an element. */
+/* Returns the index of `wanted` in name[n], or n if name[n] does not contain it. */
 static size_t find(const aoe_text *name, size_t n, aoe_text wanted) {
     size_t i = 0;
     while (i < n && !equal(name[i], wanted))

@@ -37,7 +37,7 @@ typedef struct aoei_table_writer {
 /* Opens the writer and writes the header. The caller calls aoei_table_writer_free even if this function fails.
  * - path: name of the output file, which determines the format and the compression
  * - name: [n] column names, borrowed until aoei_table_writer_free
- * - keep, rename: options of aoe_data_convert_options
+ * - keep, rename: as in aoe_data_convert_options
  * - write, user: function that receives the output, and its first argument
  * Errors: AOE_EARG (an unknown or repeated column), AOE_EFORMAT (the format cannot represent a name), and the errors of
  * aoei_compress_write. */
