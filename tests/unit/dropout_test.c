@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads
- * Tests dropout of hidden states. A mask must depend only on the key of the step, the site in the model, the text, the token
- * and the column. It must not depend on the number of threads, the batch, the instruction set or the data type. If p = 0, the
- * operation is an addition of the residual or a copy.
+ * Tests dropout of hidden states. A mask must depend only on the key of the optimizer step, the site (the number of the place
+ * in the model where dropout is applied), the text, the token and the column. It must not depend on the number of threads, the
+ * batch, the instruction set or the data type. If the dropout probability p is 0, the operation only adds the residual or, if
+ * there is no residual, copies its input.
  */
 #include <math.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static void test_masks(void **state) {
 }
 
 /* Checks dropout with output in bf16. The masks must equal the masks in float32, and the result must be the float32 result,
- * rounded once. summed: 1 if a residual is added. x_type: data type of the input; float32 is possible only if summed is 0. */
+ * rounded once. x_type: data type of the input; float32 is possible only if summed is 0. summed: 1 if a residual is added. */
 static void check_bf16(const aoe_context *ctx, aoei_dtype x_type, int summed) {
     aoei_batch b = test_batch(lengths, 5, 10);
     const size_t n = b.n_tokens;

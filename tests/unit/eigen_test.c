@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the eigenvalue solver for symmetric matrices. Eigenvalues are compared with an independent implementation of Jacobi's
- * method. The matrices have sizes of up to a few blocks of the solver. The residuals A v - value v must be small, and the
- * eigenvectors must be orthonormal. Other tests cover matrices of low rank, diagonal matrices, repeated and tiny eigenvalues,
- * the signs of the eigenvectors, and different numbers of threads.
+ * method. The solver processes a matrix in blocks; the tested matrices have up to a few blocks. The residuals A v - value v
+ * must be small, and the eigenvectors must be orthonormal. Other tests cover matrices of low rank, diagonal matrices, repeated
+ * and tiny eigenvalues, the signs of the eigenvectors, and different numbers of threads.
  */
 #include <math.h>
 #include <stdlib.h>

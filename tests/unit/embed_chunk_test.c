@@ -143,7 +143,8 @@ static void test_chunks(void **state) {
     (void)state;
     check("", "", "", 0, (const size_t[]){0, 5}, 2, 6); /* the last chunk ends at the end of the text */
     check("", "", "", 4, (const size_t[]){0, 2, 4, 5}, 4, 6);
-    check("", "", "", AOE_AUTO, (const size_t[]){0, 5}, 2, 6); /* the default overlap is 6 / 8 = 0 */
+    /* a chunk has 6 words; the default overlap is an eighth of them, rounded down to 0 */
+    check("", "", "", AOE_AUTO, (const size_t[]){0, 5}, 2, 6);
     check("the old {text} sleeps", "the old", "sleeps", 0, (const size_t[]){0, 3, 6, 8}, 4, 3);
     /* a chunk has 5 words, so at most 4 of them can overlap */
     check("{text} fast", "", "fast", 7, (const size_t[]){0, 1, 2, 3, 4, 5, 6}, 7, 5);
@@ -190,7 +191,7 @@ static void test_rejected(void **state) {
     assert_non_null(strstr(err.message, "options.max_length is 8, but prompt and special tokens alone have"));
     aoe_embedder_options o;
     aoe_embedder_options_defaults(&o);
-    o.chunk_overlap = 1; /* an overlap is an error without chunks */
+    o.chunk_overlap = 1; /* an overlap is rejected if embedding in chunks is disabled */
     assert_int_equal(aoe_embedder_create(&e, s.model, &o, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "set options.chunk to mean"));
     o.chunk = AOE_CHUNK_MEAN;

@@ -197,8 +197,8 @@ static void test_forward(void **state) {
     for_all_configurations(check_forward);
 }
 
-/* Asserts that the hidden states of a text are equal whether the text is alone in a batch or in the large batch. This must also
- * hold with dropout, because the dropout masks depend on text_index. */
+/* Asserts that the hidden states of a text in s->batch are equal to its hidden states in a batch that contains only this text.
+ * This must also hold with dropout, because the dropout masks depend on text_index. */
 static void check_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
@@ -237,8 +237,8 @@ static aoei_batch part(const aoei_batch *b, size_t first, size_t end) {
     return p;
 }
 
-/* Runs the forward and backward passes of the texts [first, end) and adds the gradient of the weights. The gradient of the
- * pooled vectors is s->dpooled. */
+/* Runs the forward and backward passes of the texts [first, end) and adds the gradients of the weights to s->params.grad.
+ * s->dpooled is used as the gradient of the pooled vectors. */
 static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
                          const aoei_encoder_dropout *drop) {
     const aoei_batch b = part(&s->batch, first, end);
@@ -364,8 +364,8 @@ static void test_no_dropout(void **state) {
     }
 }
 
-/* Tests the planned size of the memory. It must increase with the number of tokens, and from each mode to the next. If a size
- * overflows, planning must fail. */
+/* Tests the planned size of the memory. It must increase with the number of tokens. With 1000 tokens, it must also increase
+ * from each element of `modes` to the next. If a size overflows, planning must fail. */
 static void test_plan(void **state) {
     (void)state;
     static const aoei_encoder_mode modes[] = {{.type = AOEI_BF16},

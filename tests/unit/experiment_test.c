@@ -155,7 +155,8 @@ static void interrupted_resumes(void **state) {
     aoe_grid_options_defaults(&o);
     create(&x, "whole", &o.experiment);
     for (size_t i = 0; i < 2; i++)
-        /* With 40 epochs, the four runs together take longer than the interval between two events. */
+        /* 40 epochs take so long that the callback, which is called at intervals, can stop the experiment before all four runs
+         * have finished */
         x.configuration[i].train.args.epochs = 40;
     assert_int_equal(aoe_grid(&o, &whole, &err), 0);
     free(x.output);
@@ -240,7 +241,8 @@ typedef struct fake {
     aoei_trial trial[3];
 } fake;
 
-/* Creates three finished trials with these scores, each with a model directory. */
+/* Creates three finished trials (training runs of an experiment) with the scores score[0] to score[2]. Each trial has a model
+ * directory. */
 static void create_fake(fake *f, const char *output, const double score[3]) {
     static const char *const names[] = {"a", "b", "c"};
     aoe_error err;
@@ -282,7 +284,7 @@ static void undefined_scores_are_never_best(void **state) {
     size_t best;
     assert_int_equal(aoei_keep_find_best(&best, &f.o, f.trial, 3, NULL), 0);
     assert_int_equal(best, 1);
-    /* the only score is undefined, so there is no best trial */
+    /* the score of the only trial is undefined, so the result is 1, the number of trials: there is no best trial */
     assert_int_equal(aoei_keep_find_best(&best, &f.o, f.trial, 1, NULL), 0);
     assert_int_equal(best, 1);
     best = 3;

@@ -177,7 +177,7 @@ static void test_known_set(void **state) {
     assert_int_equal(r.result.unread, 0);
     assert_int_equal(r.result.transferred, 1);
     assert_int_equal(r.result.unknown, 3); /* one original is deleted, one is a pull request, and one is not named */
-    /* the server also counts two redirects, which requests does not include */
+    /* the server also counts two redirected requests, which result.requests does not include */
     assert_true(test_server_count(server, NULL) == r.result.requests + 2);
     /* a second run requests only the missing repository */
     test_server_forget(server);
@@ -404,7 +404,8 @@ static void test_error_responses(void **state) {
 /* ---- servers with fixed responses by path */
 
 typedef struct fixed_page {
-    const char *path; /* path and query; a request matches if it begins with them and then ends or continues with '&' */
+    /* path and query; a request matches if its path and query equal this text, or begin with this text and '&' */
+    const char *path;
     int status;
     const char *link; /* path of the next page; NULL for the last page */
     const char *body;
@@ -670,7 +671,7 @@ static void answer_with_equal_cursor(void *user, const test_request *q, test_ans
                           "{\"hasNextPage\":true,\"endCursor\":\"x\"}}}}}");
 }
 
-/* Rejects a query unless the int that user points to is 1. */
+/* Responds to a GraphQL query with an error, or with an empty list of issues if the int to which user points is 1. */
 static void answer_rejecting_query(void *user, const test_request *q, test_answer *a) {
     const int *accepts = user;
     (void)q;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests how training pairs are formed from GitHub issues. A link says that one issue is a duplicate of another. Linked issues
- * are in one cluster, and some links also become pairs. No cluster may be used in two splits, and equal inputs must give equal
- * outputs. Other tests cover the three kinds of negatives and the set that stores the issues.
+ * Tests how training pairs are formed from GitHub issues. A link states that one issue is a duplicate of another issue. Linked
+ * issues are in one cluster, and some links also become pairs. No cluster may be used in two splits, and equal inputs must give
+ * equal outputs. Other tests cover the three kinds of negatives and the set that stores the issues.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,8 +133,8 @@ static void test_random_sets(void **state) {
             size_t in_train = 0;
             for (size_t i = 0; i < p.n; i++)
                 in_train += p.pair[i].split == 0;
-            /* by the ratios, 160 pairs belong to the training split; the number may differ because clusters are never
-             * divided */
+            /* according to the ratios, the training split should contain 160 pairs; the number may differ because all pairs of
+             * a cluster are in one split */
             assert_in_range(in_train, 150, 170);
             aoei_issue_pairs_free(&p);
             aoei_issue_pairs_free(&again);
@@ -196,7 +196,7 @@ static void test_links_that_become_pairs(void **state) {
     assert_int_equal(p.pair[0].query, one);
     assert_int_equal(p.pair[0].positive, two);
     assert_int_equal(p.equal, 2);
-    /* the issue `marked`: its label says that it is a duplicate, but the original is unknown */
+    /* the issue `marked` is counted in p.unknown: its label says that it is a duplicate, but no link names the original */
     assert_int_equal(p.unknown, 1);
     assert_int_equal(p.clusters, 1);
     assert_int_equal(p.clustered, 5); /* one, two, three, twin, empty */
@@ -208,8 +208,8 @@ static void test_links_that_become_pairs(void **state) {
     aoei_issues_free(&s);
 }
 
-/* Tests a pair whose original has a label that marks it as a duplicate of an unknown issue. This issue may be any other
- * original. The issues of the pair's cluster must therefore not be used as negatives. */
+/* Tests a pair (third, marked) whose original, `marked`, has the label "duplicate". It is not known of which issue `marked` is
+ * a duplicate, so it may be a duplicate of any other original. Its cluster must therefore not be used for negatives. */
 static void test_marked_target(void **state) {
     aoei_issues s = {0};
     aoei_issue_pairs p;

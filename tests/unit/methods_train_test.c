@@ -129,8 +129,8 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
                                                   : l->contrastive;
 }
 
-/* Tests the loss of every method. It must decrease by at least 17 % in 20 epochs. It must equal the sum of the loss terms of
- * the method. The log must contain it under the name of the loss. */
+/* Tests the loss of every method. It must decrease by at least 17 % in 20 epochs. The total loss must equal the sum of the loss
+ * terms of the method. The log must contain this loss under its name, for example "angle". */
 static void loss_decreases(void **state) {
     (void)state;
     static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",

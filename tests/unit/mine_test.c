@@ -2,8 +2,8 @@
  * tags: numbers threads
  * Tests the mining of hard negatives. The model is a static model whose words are five degrees apart on a circle, so that every
  * cosine is known. The tests cover texts that must never be negatives, options that limit the candidates, random sampling of
- * candidates, rows with alternative texts, and invalid input. For a BERT model and thousands of rows, the results are compared
- * with a direct computation, with several numbers of threads.
+ * candidates, rows in which the query or the positive is a list of alternative texts, and invalid input. For a BERT model and
+ * thousands of rows, the results are compared with a direct computation, with several numbers of threads.
  */
 #include <math.h>
 #include <stdio.h>
@@ -197,12 +197,14 @@ static void test_choice(void **state) {
     expect("a.tsv", simple, o, "w00|w10|w24 w30|w33|w10 w50|w53|w24 w20|w24|w33", 0);
     o = defaults();
     o.range = 1;
-    o.max_score = cos(7 * 5 * acos(-1) / 180); /* the limit is 7 steps; w24 is only 6 steps from w30, so it is too similar */
+    /* the maximum cosine is the cosine of 7 steps; w24 is only 6 steps from w30, so it is too similar */
+    o.max_score = cos(7 * 5 * acos(-1) / 180);
     expect("a.tsv", simple, o, "w00|w10|w53 w50|w53|w33 w20|w24|w10", 1);
     o.range = 2;
     expect("a.tsv", simple, o, "w00|w10|w53 w30|w33|w10 w50|w53|w33 w20|w24|w10", 0);
     o = defaults();
-    /* the limit is 11 steps; only w24 (for the query w30) and w10 (for the query w20) are similar enough */
+    /* the minimum cosine is the cosine of 11 steps; only w24 (for the query w30) and w10 (for the query w20) are similar
+     * enough */
     o.min_score = cos(11 * 5 * acos(-1) / 180);
     expect("a.tsv", simple, o, "w30|w33|w24 w20|w24|w10", 2);
     o.max_score = cos(9 * 5 * acos(-1) / 180);
@@ -242,10 +244,11 @@ static void test_known(void **state) {
     /* the negative of a triplet in the file is a candidate, like any other text */
     static const char triplets[] = "query\tpositive\tnegative\nw00\tw05\tw08\nw09\tw12\tw01\n";
     expect("a.tsv", triplets, o, "w00|w05|w01 w09|w12|w08", 0);
-    /* no candidate remains */
+    /* no candidates remain: the positives of a query are never its negatives */
     expect("a.tsv", "query\tpositive\nw00\tw01\n", o, "", 1);
     expect("a.tsv", "query\tpositive\nw00\tw01\nw00\tw02\nw03\tW00\n", o, "w03|W00|w02", 2);
-    /* A query without known words gets no negative. A candidate without known words has the cosine 0 with every query. */
+    /* The model does not know the words xyz and zyx. A query without known words gets no negative. A candidate without known
+     * words has the cosine 0 with every query. */
     expect("a.tsv", "query\tpositive\nxyz\tw01\nw00\tw01\nw30\tzyx\nw36\tw37\n", o, "w00|w01|zyx w30|zyx|w37 w36|w37|zyx", 1);
 }
 
@@ -300,8 +303,8 @@ static void test_pairs(void **state) {
     clear(&out);
 }
 
-/* Tests rows with alternative texts. The cosine of a row and a candidate is the highest cosine of an alternative query and the
- * candidate. An alternative must never be a negative of its own row. */
+/* Tests rows in which the query or the positive is a list of alternative texts. The cosine of a row and a candidate is the
+ * highest cosine of an alternative query and the candidate. An alternative must never be a negative of its own row. */
 static void test_alternatives(void **state) {
     (void)state;
     aoe_mine_options o = defaults();

@@ -42,8 +42,9 @@ static aoe_model *open_at(const char *path) {
     return m;
 }
 
-/* Creates the model dir/name. Its shape is a smaller bert-tiny with `layers` layers. The weights are random numbers that depend
- * on `seed`, and the tokenizer is copied from dir/tokens. Returns its path, which the caller frees. */
+/* Creates the model dir/name. Its shape is bert-tiny with `layers` layers and with smaller hidden and intermediate sizes. The
+ * weights are random numbers that depend on `seed`, and the tokenizer is copied from dir/tokens. Returns its path, which the
+ * caller frees. */
 static char *make(const char *name, size_t layers, uint64_t seed, const char *tokens) {
     char *path = test_path(dir, name), *from = test_path(dir, tokens);
     aoe_init_options o;

@@ -200,7 +200,8 @@ static void reads_sliding_windows(void **state) {
     (void)state;
     aoei_encoder_config all;
     assert_int_equal(read_type(&all, "mistral", "\"num_key_value_heads\": null", NULL), 0);
-    /* the value null means num_attention_heads; if the key is missing, the default is different */
+    /* if num_key_value_heads is null, it equals num_attention_heads; if the key is missing, the default of the architecture is
+     * used */
     assert_int_equal(aoei_kv_heads(&all), all.heads);
     static const struct {
         const char *type, *more;

@@ -93,7 +93,7 @@ static void makes_a_model(void **state) {
     free_corpus(&c);
 }
 
-/* Asserts that the values of t may come from a normal distribution with mean 0 and standard deviation 0.02. */
+/* Asserts that the values of t are consistent with a normal distribution with mean 0 and standard deviation 0.02. */
 static void check_normal(aoei_tensor t) {
     size_t n = t.rows * t.cols;
     float *v = malloc(n * sizeof *v);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the opening of model directories. Every layout of the files and every storage type must give equal weights. Every kind
- * of damaged file must be rejected with a message. Other tests cover options, models over external weights, and the memory
- * plan.
+ * of damaged file must be rejected with a message. Other tests cover options, views of a model (models that use other weights
+ * but share everything else), and the memory plan.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -331,7 +331,8 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
     const aoei_pair_step_options o = {
         .pairs = n_texts / 2, .tokens = n_texts * length, .longest = length, .type = m->type, .recompute = recompute};
     assert_int_equal(aoei_pair_step_create(&step, test_model_context, &m->config, &o, NULL), 0);
-    /* subtracts what the plan does not include: padding, and the arrays of tensors and of optimizer segments */
+    /* subtracts the parts of the arena that the plan does not include: padding, and the arrays of tensors and of optimizer
+     * segments; adds the memory outside the arena */
     const size_t vectors = n_texts * m->config.hidden * sizeof(float), pooled = (vectors + 63) / 64 * 64;
     const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
                  segments = (slots * sizeof(aoei_adamw_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,

@@ -208,7 +208,7 @@ static void writes_config_and_record(void **state) {
     path = test_path(to, "README.md");
     text = test_read(path, NULL);
     assert_non_null(strstr(text, "\"train.tsv\""));
-    /* only the file name, because a published file must not contain local paths */
+    /* README.md contains only the file name, because a file that may be published must not contain local paths */
     assert_non_null(strstr(text, "\"sts.tsv\""));
     assert_null(strstr(text, "/home"));
     assert_non_null(strstr(text, "\"/query\""));

@@ -457,7 +457,7 @@ static void test_cached_responses(void **state) {
     aoei_http_response free_me = {.url = next};
     aoei_http_response_free(&free_me);
     assert_int_equal(test_server_count(server, NULL), 1);
-    /* the response is revalidated, first unchanged and then changed */
+    /* the fetcher asks the server twice whether the response has changed: first it is unchanged, then it has changed */
     assert_int_equal(get_cached("/list?x=1", AOEI_AGE_NONE, &from_store), 0);
     assert_int_equal(from_store, 1);
     assert_int_equal(answer.status, 200);

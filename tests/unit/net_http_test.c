@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
- * Tests the HTTP client against a local server over real sockets: responses, redirects, the servers to which the token is sent,
- * rejected requests, size limits, and the failures that are reported as transient. net_tls_test.c tests TLS.
+ * Tests the HTTP client against a local server over real sockets: responses, redirects, the servers to which the access token
+ * of a request is sent, rejected requests, size limits, and the failures that are reported as transient. net_tls_test.c tests
+ * TLS.
  */
 #include <pthread.h>
 #include <stdatomic.h>

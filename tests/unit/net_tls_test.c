@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads network
  * Tests TLS against `openssl s_server` with a self-signed certificate. The certificate must be rejected unless the environment
- * variable CURL_CA_BUNDLE names it, and it must be rejected for another host. A redirect from https:// to http:// must not be
- * followed.
+ * variable CURL_CA_BUNDLE contains its path. It must also be rejected if the URL contains another host name than the
+ * certificate. A redirect from https:// to http:// must not be followed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static int tear_down(void **state) {
     return test_dir_tear_down(state);
 }
 
-/* Sends a request for a file to the server. The request contains the token. ca: value of the environment variable
+/* Sends a request for a file to the server. The request contains the access token TOKEN. ca: value of the environment variable
  * CURL_CA_BUNDLE; NULL: the variable is not set. */
 static int get(const char *host, const char *path, const char *ca, aoei_http_response *r) {
     aoei_http *h;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Calls every function of the public API that has an options argument with NULL for this argument, which selects the default of
- * every option. Each call must either succeed, or return AOE_EARG with a message that names an option without a default. The
+ * Passes NULL as the options argument to every function of the public API that has such an argument. NULL selects the default
+ * of every option. Each call must either succeed, or return AOE_EARG with a message that names an option without a default. The
  * list of functions is generated from the headers.
  */
 #include <stdio.h>

@@ -426,8 +426,8 @@ static void bits_do_not_depend_on_threads(void **state) {
 
 enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
 
-/* Returns the InfoNCE loss. The buffer holds the scores of `blocks` blocks of 96 queries, or of all queries if blocks is 0.
- * Writes the gradients of the queries and then of the candidates to dz[LONG_B + LONG_M][LONG_D]. */
+/* Returns the InfoNCE loss. The scores are computed in strips of `blocks` blocks of 96 queries, or of all queries if blocks is
+ * 0. Writes the gradients of the queries and then of the candidates to dz[LONG_B + LONG_M][LONG_D]. */
 static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
     aoei_arena a;
     aoei_info_nce c;

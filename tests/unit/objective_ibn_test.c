@@ -179,8 +179,8 @@ static void large_batch(void **state) {
     create(&p, 2300, 3, 5);
     assert_true(aoei_pair_objective_workspace(p.B, p.D) < p.N * p.N / 2 * sizeof(double));
     check(&p);
-    /* above all labels: no pair is positive. Only identical texts are targets, and blocks of scores without targets are
-     * skipped. */
+    /* The threshold is greater than all labels, so no pair is positive. Only identical texts are targets, and blocks of scores
+     * without targets are skipped. */
     p.o.ibn_threshold = 5.5;
     for (size_t u = 0; u < p.N; u++)
         p.group[u] = (uint32_t)(u == 4000 ? 10 : u);

@@ -23,8 +23,8 @@ static const size_t even[TEXTS] = {8, 8, 1, 15, 10, 6, 3, 13, 9, 7, 5, 11, 2, 14
 /* the two texts of a pair have 7 to 30 tokens together */
 static const size_t uneven[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7, 4, 6, 15, 15, 14, 13};
 
-/* Relative tolerance for bf16 gradients if the order of the sums over tokens differs. The sums are float32 sums of a few dozen
- * terms, and the tolerance covers their rounding errors. */
+/* Relative tolerance for bf16 gradients if the terms of the sums over tokens are added in another order. The sums are float32
+ * sums of a few dozen terms, and the tolerance covers their rounding errors. */
 #define BF16_TOLERANCE 1e-6
 
 static const double labels[PAIRS] = {5, 1, 3.5, 4, 0, 4.5, 2};
