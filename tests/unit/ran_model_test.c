@@ -2,8 +2,8 @@
  * tags: numbers threads
  * Tests model directories of RANs (recurrent additive networks): creation, conversion to other storage types, embedding,
  * pretraining and training. An embedding must not depend on the other texts of a batch. Trained weights must not depend on the
- * number of threads, on interruptions, on recomputation of activations, or on chunks. Invalid values in config.json must be
- * rejected.
+ * number of threads, on interruptions, on recomputation of activations, or on the division of batches into chunks. Invalid
+ * values in config.json must be rejected.
  */
 #include <math.h>
 #include <stdio.h>

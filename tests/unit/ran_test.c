@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the recurrent encoder (RAN, recurrent additive network). The encoder divides a text into windows of tokens and
- * processes them in one or more rounds. Its results are compared with a reference in double, for texts that end at every
- * position of a window, and with both kinds of normalization. In float32 and bf16, training, inference and recomputation must
- * be bit-identical. Results must not depend on the other texts of a batch, on the number of threads, or on the number of
- * rounds. Float32 gradients must not depend on how a batch is split.
+ * processes the windows of a batch in one or more rounds, each of which computes some of the windows at once. Its results are
+ * compared with a reference in double, for texts that end at every position of a window, and with both kinds of normalization.
+ * In float32 and bf16, training, inference and recomputation must be bit-identical. Results must not depend on the other texts
+ * of a batch, on the number of threads, or on the number of rounds. Float32 gradients must not depend on how a batch is split.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@
 #include "nn/gemm.h"
 
 /* Tolerance for the norm of the error, divided by the norm of the reference in double. For float32, the tests in tests/golden
- * use an equal tolerance. For bf16, the tolerance is derived from the number of roundings. The row of a token is rounded about
- * 15 times per layer. The cell of each of up to 7 earlier windows is also rounded about 15 times. Each rounding has a root mean
- * square error of 1.1e-3. Three layers have about 200 roundings, with a total error of about 1.6e-2. The tolerance is twice
- * this error. */
+ * use an equal tolerance. For bf16, the tolerance is derived from the number of roundings. The hidden state of a token is
+ * rounded about 15 times per layer. A cell, the vector that summarizes the text up to a window, is also rounded about 15 times
+ * in each of up to 7 earlier windows. Each rounding has a root mean square error of 1.1e-3. Three layers have about 200
+ * roundings, with a total error of about 1.6e-2. The tolerance is twice this error. */
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 3.2e-2};
 
 /* Tolerance for the norm of the error of the bf16 gradient of all parameters, divided by the norm of the float32 gradient. The
@@ -34,8 +34,7 @@ static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 3.2e-2};
 #define BF16_GRADIENT 5e-2
 
 /* Lengths of the texts in tokens. A window has 4 tokens, and the last window of a text has at least 2. A text therefore ends
- * with a full window, with a window of 2 or 3 tokens, or with one token that is added to the previous window. The first 6 texts
- * have 32 rows together, including the rows of the cells. */
+ * with a full window, with a window of 2 or 3 tokens, or with one token that is added to the previous window. */
 enum { TEXTS = 14, MAX_LENGTH = 64 };
 static const size_t lengths[TEXTS] = {1, 3, 4, 5, 6, 7, 8, 9, 14, 4, 2, 13, 12, 29};
 
@@ -210,8 +209,8 @@ static void test_forward(void **state) {
     run_in_all_setups(forward);
 }
 
-/* Asserts that the hidden states of a text are bit-identical whether the text is alone in a batch or in the large batch. This
- * must also hold with dropout, because the dropout masks depend on text_index. */
+/* Asserts that the hidden states of a text in s->batch are bit-identical to its hidden states in a batch that contains only
+ * this text. This must also hold with dropout, because the dropout masks depend on text_index. */
 static void text_alone(setup *s, float **kept) {
     const aoei_encoder_dropout drop = {.hidden = 0.3, .attention = 0.2, .key = {5, 6}};
     const size_t D = s->c.hidden;
@@ -256,8 +255,8 @@ static aoei_batch subbatch(const aoei_batch *b, size_t first, size_t end) {
     return p;
 }
 
-/* Runs the forward and backward passes of the texts [first, end) and adds the gradient of the weights. The gradient of the
- * pooled vectors is s->dpooled. */
+/* Runs the forward and backward passes of the texts [first, end) and adds the gradients of the weights to s->params.grad.
+ * s->dpooled is used as the gradient of the pooled vectors. */
 static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling pooling, size_t first, size_t end,
                          const aoei_encoder_dropout *drop) {
     const aoei_batch b = subbatch(&s->batch, first, end);

@@ -2,7 +2,8 @@
  * tags: numbers threads
  * Tests the retrieval evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees. For
  * groups of texts and for folders in the format of BEIR, the metrics are compared with values computed by hand. For random
- * groups, they are compared with a brute-force reference. Other tests cover random queries, ties and invalid input.
+ * groups, they are compared with a brute-force reference. Other tests cover the random choice of a query for each group, ties
+ * and invalid input.
  */
 #include <math.h>
 #include <stdio.h>
@@ -93,7 +94,8 @@ static void test_groups_by_hand(void **state) {
     assert_near(r.result[0].recall[1], 1, "recall at 5");
     assert_near(r.result[0].mrr, (1 + 1 + 0.2) / 3, "MRR");
     assert_near(r.result[0].ndcg, ((1 + 1 / log2(4)) / (1 + 1 / log2(3)) + 1 + 1 / log2(6)) / 3, "nDCG");
-    /* With count_query, the query itself is the first text of its ranking. This must not change the strict accuracy. */
+    /* With count_query, the query itself is a relevant text, and it is the first text of its own ranking. The strict accuracy
+     * must not change. */
     o.count_query = 1;
     o.top = 2;
     assert_int_equal(run(&r, path, &o, NULL), 0);
@@ -202,9 +204,9 @@ static void reference(aoe_retrieval_result *want, const double *angle, const siz
     want->queries = queries;
 }
 
-/* Returns 1 if rounding errors of float32 cannot change a ranking after a is added to the n angles in `angle`. Two distances
- * from one angle to two other angles must not be nearly equal, because rounding errors would then determine the order of the
- * two. */
+/* Returns 1 if the angle `a` can be added to the n angles in `angle` without a ranking that depends on rounding errors of
+ * float32. No two angles may have nearly equal distances from a third angle, because rounding errors would then determine their
+ * order. All angles must be at least 0.5 apart. */
 static int is_clear(const double *angle, size_t n, double a) {
     for (size_t i = 0; i < n; i++) {
         if (fabs(a - angle[i]) < 0.5)

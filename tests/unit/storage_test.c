@@ -194,7 +194,7 @@ static void writes_and_reads_tensors(void **state) {
                 for (size_t i = 0; i < n; i++)
                     x[i] = (float)aoei_rng_normal(&rng);
                 if (!pass) {
-                    /* elements per piece: a large tensor is written in two or three pieces */
+                    /* number of elements per piece; a matrix is written in two or three pieces of whole rows */
                     const size_t piece = cols && n > cols ? n / cols / 2 * cols : n;
                     size_t at = 0;
                     do {

@@ -217,7 +217,7 @@ static void test_run_of_tables_and_folders(void **state) {
     assert_int_equal(aoei_sts_run(&e, paths, 2, &o, NULL, NULL, &err), AOE_ECANCELLED);
     r = (reports){0};
     assert_int_equal(aoei_sts_run(&e, paths + 1, 1, NULL, collect, &r, NULL), 0);
-    assert_int_equal(r.n, 4); /* with one input, no total over all inputs is reported */
+    assert_int_equal(r.n, 4); /* only one input was evaluated, so the results do not include the total of all inputs */
     free(table);
     free(folder);
 }

@@ -78,7 +78,8 @@ static size_t pairs_of(size_t k) {
     return PAIRS - k % 3; /* the subsets have three different sizes */
 }
 
-/* Writes the folder of the year `year` to the folder `below`. Each subset has one line without a gold score. */
+/* Writes the data set of the year `year` to its folder inside the folder `below`. Each subset has one line without a gold
+ * score. */
 static void write_year(const char *below, size_t year) {
     const aoei_suite_set *s = &aoei_suite_sets[year];
     char dir[200], name[100], input[1000], gold[1000];

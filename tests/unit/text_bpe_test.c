@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests byte-pair encoding. For random merges and words, the result is compared with the definition of BPE. Other tests cover
- * each option, both formats of merges, byte-level and metaspace pre-tokenization, a long line, and files that must be rejected.
+ * each option, both formats of merges ("a b" and ["a","b"]), byte-level and metaspace pre-tokenization, a long line, and files
+ * that must be rejected.
  */
 #include <stdio.h>
 #include <stdlib.h>

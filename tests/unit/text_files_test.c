@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests tokenizer files: tokenizer.json and the older files (vocab.txt, or vocab.json with merges.txt). Options and unusual
- * files must have the meaning that they have in Hugging Face Tokenizers. Unsupported files must be rejected with a message that
- * names the file. Saving a tokenizer must copy its files.
+ * files must give the tokens that Hugging Face Tokenizers gives. Unsupported files must be rejected with a message that names
+ * the file. Saving a tokenizer must copy its files.
  */
 #include <stdio.h>
 #include <stdlib.h>

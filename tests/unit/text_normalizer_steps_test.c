@@ -325,7 +325,7 @@ static void test_rejected(void **state) {
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}", AOE_EFORMAT,
                     "base64"); /* the data has only 3 bytes */
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAA==\"}", AOE_EFORMAT,
-                    "base64"); /* the header announces 4 bytes for the array, but the data ends */
+                    "base64"); /* the header states that the array has 4 bytes, but no bytes follow */
     expect_rejected("{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"BAAAAAAAAAD/\"}", AOE_EFORMAT, "UTF-8");
 #define SEQUENCE(x) "{\"type\":\"Sequence\",\"normalizers\":[" x "]}"
     expect_rejected(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(SEQUENCE(""))))))))),

@@ -96,7 +96,7 @@ static void test_byte_level(void **state) {
            "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\p{N}\"},\"behavior\":\"Isolated\",\"invert\":false},"
            "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":false}]}",
            "a1 2", "(" G "a)(" G "1)(" G ")(" G "2)"); /* add_prefix_space adds a space to each piece of the split */
-    /* the letters to which ByteLevel maps bytes can be split again */
+    /* ByteLevel maps each byte to a letter; the Split after it is applied to these letters */
     expect("{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
            "{\"type\":\"Split\",\"pattern\":{\"String\":\"" G "\"},\"behavior\":\"Removed\"}]}",
            "a b", "(a)(b)");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests the scanner, which reads the vocabulary directly from the bytes of a tokenizer.json because this is faster than JSON
- * parsing. The scanner leaves unusual files to the JSON parser. The tests check which vocabularies the scanner reads. The
- * tokenizer must be equal, whether the scanner or the parser reads its vocabulary.
+ * parsing. If a file is unusual, the JSON parser reads the vocabulary instead of the scanner. The tests check which
+ * vocabularies the scanner reads. The tokenizer must be equal, whether the scanner or the parser reads its vocabulary.
  */
 #include <stdio.h>
 #include <stdlib.h>

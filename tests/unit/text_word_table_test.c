@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests the hash table that maps short words of a WordPiece vocabulary to their ids. For a word in the table, the table must
- * return the id of this word. For any other word, it must return no id. The tokenizer must find words that do not fit in the
- * table in its trie (prefix tree).
+ * return the id of this word. For any other word, it must return no id. If a word has no place in the table, the tokenizer must
+ * find it in the trie (prefix tree) of the vocabulary.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,8 @@ static void test_crowded(void **state) {
     enum { WANTED = 40 };
     aoei_wordpiece w = {0};
     aoei_word_slot first[1 << 6];
-    const aoei_word_table like = {.slot = first, .shift = 64 - 6}; /* a table of WANTED words has this size */
+    /* aoei_word_table_build creates a table of 64 slots for WANTED words */
+    const aoei_word_table like = {.slot = first, .shift = 64 - 6};
     int32_t n = 0;
     char word[WANTED][16];
     for (unsigned k = 0; n < WANTED; k++) {

@@ -122,7 +122,8 @@ static void check_batch(const word_list *l, const aoei_wordpiece *w, aoei_rng *r
         assert_int_equal(aoei_wordpiece_encode(w, text, &words, stop, &list, NULL), 0);
         while (stop > tokens_up_to[i])
             i++;
-        /* encoding stops after the word with which the number of tokens reaches the limit; this word is encoded completely */
+        /* encoding stops after the first word at which the total number of tokens is at least `stop`; this word is encoded
+         * completely */
         assert_int_equal(ids.n, stop ? tokens_up_to[i] : 0);
         if (ids.n)
             assert_memory_equal(ids.id, want, ids.n * sizeof *want);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests BertPreTokenizer, which returns the words of a text in batches. For random texts, the words are compared with the words
- * by definition, which are found character by character. Other tests use texts with about as many words as fit in a batch.
+ * that a simple reference finds character by character. Other tests use texts with about as many words as fit in a batch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 #include "tokenizer/unicode.h"
 #include "tokenizer/words_bert.h"
 
-/* Asserts that the words of s[from, len) are the words by definition. Returns the number of words. */
+/* Asserts that the words of s[from, len) equal the words that the reference in this function finds. Returns the number of
+ * words. */
 static size_t check(const char *s, size_t from, size_t len) {
     aoei_words words = {.n = 0};
     size_t pos = from, i = from, total = 0, at = 0;

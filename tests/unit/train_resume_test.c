@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests resuming. A run is cancelled, or killed at any moment, and then resumed. Its files must be bit-identical to the files
- * of an uninterrupted run, except for the log, whose lines may differ in times and checkpoints. If an option has changed,
- * resuming must be rejected with a message that names the option. To repeat the random moments of a failed test, set
- * AOE_TEST_SEED.
+ * of an uninterrupted run, except for the log: its times may differ, it may contain additional start and checkpoint lines, and
+ * a checkpoint line may be missing. If an option has changed, resuming must be rejected with a message that names the option.
+ * To repeat the random moments of a failed test, set AOE_TEST_SEED.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -130,7 +130,8 @@ static void test_cancel(void **state) {
         stop_and_resume(&r, &e, AOE_TRAIN_STEP, step);
     free(test_write_text(r.model, "LICENSE", "terms\n"));
     stop_and_resume(&r, &e, AOE_TRAIN_EVAL, 4);
-    /* a copy of this file must remain, although the checkpoint that was written at the stop is removed */
+    /* training copied LICENSE from the model; the copy must remain after the checkpoint that was written at the stop is
+     * removed */
     char *license = train_run_read(&r, "LICENSE", NULL);
     assert_non_null(license);
     assert_string_equal(license, "terms\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests complete training runs: events, learning rate schedules, gradient accumulation, and the files in the output directory.
- * Results must not depend on the number of threads, on the chunks of a batch, or on recomputation of activations.
+ * Results must not depend on the number of threads, on the division of batches into chunks, or on recomputation of activations.
  * train_input_test.c tests rejected inputs, and train_resume_test.c tests resuming.
  */
 #include <math.h>

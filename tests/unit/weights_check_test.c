@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the search for NaN and infinity in stored weights. The values are placed at the edges of the blocks that the search
- * reads. Other tests cover every data type, and the reported index of the first tensor with such a value.
+ * Tests the search for NaN and infinity in stored weights. A NaN or infinity is placed at the edges of the blocks that the
+ * search reads. Other tests cover every data type, and the reported index of the first tensor with such a value.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void count_call(void *calls) {
 }
 
 /* Returns the index of the first tensor with a NaN or an infinity, as aoei_weights_check reports it. If there is no such
- * tensor, the index is n. Asserts that the check calls the caller's function exactly once. */
+ * tensor, the index is n. Asserts that aoei_weights_check calls the function that it receives, count_call, exactly once. */
 static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
     size_t bad = SIZE_MAX;
     int calls = 0;
