@@ -60,7 +60,8 @@ typedef struct job {
     size_t *call; /* [keys.n, n_models, SIDES] index in `calls` plus 1, or NO_CALL if nothing was requested; owned */
     aoei_chat_calls *calls;
     aoei_sentences list; /* sentences of one response */
-    /* [n_found] found[0] is the current input, the other elements are the sentences of all its responses; owned */
+    /* [n_found] The first element is the current input. The other elements are the sentences in all responses for this input.
+     * Owned. */
     sentence *found;
     size_t n_found, found_capacity;
     aoei_buffer bytes; /* bytes of the sentences in `found` and of their comparison keys */

@@ -30,7 +30,7 @@
 #include "net/secret.h"
 #include "net/url.h"
 
-#define KIND "chat" /* kind under which the cache stores responses */
+#define KIND "chat" /* argument `kind` of aoei_store_result_get and aoei_store_result_put for chat responses */
 
 enum { FAILURES_IN_A_ROW = 5, MAX_CONCURRENCY = 256, MAX_RESPONSE = 16 << 20, ATTEMPTS = 6 };
 
@@ -45,7 +45,7 @@ typedef struct call {
     size_t model; /* index of the model in o->models */
     /* prompt_tokens: estimated tokens of the prompt; expected: estimated tokens of the response */
     size_t prompt_tokens, expected;
-    size_t body;     /* offset of the request body in the key of the call (aoei_chat_calls.keys) */
+    size_t body;     /* offset of the request body in the key of this call; aoei_chat_calls.keys contains the keys */
     size_t unusable; /* number of unusable responses that this call received */
     call_state state;
     int ended;             /* 1: no further attempt follows */
@@ -67,11 +67,11 @@ struct aoei_chat_calls {
     size_t capacity;
     endpoint *endpoint; /* [n_models] endpoints, owned */
     aoei_http **http;   /* [concurrency] HTTP clients, owned */
-    size_t *open;       /* [n_open] indices of the open calls, owned */
+    size_t *open;       /* [n_open] indices of the calls that were open when the run began, owned */
     size_t n_open;
     aoei_mutex lock; /* protects all fields below; also held while o->progress is called */
-    /* done: number of open calls that have ended; failed: number of calls that failed; failures_in_a_row: number of calls that
-     * failed since the last call that succeeded */
+    /* done: number of elements of `open` whose calls have ended; failed: number of calls that failed; failures_in_a_row: number
+     * of calls that failed since the last call that succeeded */
     size_t done, failures_in_a_row, failed;
     size_t turn;    /* index in `open` of the first call that has not started; used only if there is a spending limit */
     size_t front;   /* index in `open` of the first call that has not ended */
@@ -360,8 +360,9 @@ static double max_cost_of(const aoei_chat_calls *c, const call *x) {
     return cost_of(c, x, (double)x->prompt_tokens, c->limit);
 }
 
-/* Returns 1 if the recorded spending, the pending amounts and the maximum spending of one attempt of x are together within the
- * limits on tokens and cost. */
+/* Returns 1 if the sum of three amounts is at most options.max_total_tokens (in tokens) and at most options.max_cost (in
+ * cost): the recorded spending, the pending amount, and the maximum spending of one attempt of x. pending_tokens,
+ * pending_cost: maximum spending of the attempts that running calls may still make. */
 static int is_within_limits(const aoei_chat_calls *c, const call *x, double pending_tokens, double pending_cost) {
     const double tokens = c->prompt_tokens + c->completion_tokens + pending_tokens + max_tokens_of(c, x);
     const double cost = c->cost + pending_cost + max_cost_of(c, x);
@@ -391,9 +392,9 @@ static int may_begin(aoei_chat_calls *c, size_t i) {
     return go;
 }
 
-/* Returns 1 if the i-th open call may be retried, 0 if it must not be retried, and -1 if it must wait until all earlier calls
- * have ended. The pending amounts of later calls need no check: a later call started only if the limits also permitted all
- * attempts of this call. */
+/* Returns 1 if the i-th open call may be retried, 0 if it must not be retried, and -1 if it must wait until all earlier
+ * calls have ended. The spending of later calls is not added here, because a later call starts only if the limits also
+ * permit all attempts of this call. */
 static int may_retry(aoei_chat_calls *c, size_t i) {
     const call *x = &c->call[c->open[i]];
     if (!is_bounded(c->o) || has_ended(c) || attempts_left(c, x) <= 0)
@@ -474,8 +475,8 @@ static aoei_response_class retry(task *t, call *x) {
     return t->dropped ? AOEI_RESPONSE_FINAL : AOEI_RESPONSE_INVALID;
 }
 
-/* An aoei_classify_fn. If a response with status 429 reports that the account has no credit left, the request is not repeated;
- * for other responses with status 429 it is. If a response with status 200 is unusable, the request is repeated. */
+/* An aoei_classify_fn. The request is not repeated if the response has status 429 and reports that the account has no credit
+ * left. The request is repeated after any other response with status 429, and after an unusable response with status 200. */
 static aoei_response_class classify_response(void *user, const aoei_http_response *r) {
     task *t = user;
     call *x = &t->c->call[t->c->open[t->index]];

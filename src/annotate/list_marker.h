@@ -32,8 +32,9 @@ typedef struct aoei_marker {
 /* Reads the marker of a line without leading white space. If there is no marker, the kind of the result is AOEI_MARKER_NONE. */
 aoei_marker aoei_marker_read(aoe_text line);
 
-/* Reads a number at the start of s: up to three digits of many scripts, a circled number such as ①, or a Chinese numeral.
- * Returns its length in bytes, or 0 if there is no number. */
+/* Reads a number at the start of s and sets *number to it. The number consists of up to three digits (of any script that
+ * models use in lists), or it is a single character such as ①, or a Chinese numeral. Returns the length of the number in
+ * bytes, or 0 if there is no number. */
 size_t aoei_marker_numeral(aoe_text s, size_t *number);
 
 #endif

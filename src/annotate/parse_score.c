@@ -204,7 +204,7 @@ static int is_negated(aoe_text before) {
     static const char *const clause_starts[] = {" so ",    " but ",  " and ",       " because ", " since ",
                                                 " hence ", " thus ", " therefore ", NULL};
     const char *end = before.data + before.len, *data = clause(before).data;
-    /* the result of clause() and the characters that clause() removes at the end */
+    /* `words` is the result of clause(), followed by the characters that clause() has removed at its end */
     const aoe_text words = {data, (size_t)(end - data)};
     size_t begin = 0;
     for (size_t i = 0; i < words.len; i++)

@@ -22,7 +22,7 @@
 #include "table/labels.h"
 #include "table/table_write.h"
 
-#define SCORE_PREFIX "score:" /* name of the score column of one model, before the model's source: "score:SOURCE" */
+#define SCORE_PREFIX "score:" /* the column with the scores of one model is named "score:SOURCE" */
 
 enum {
     MAX_SCORE = 5,       /* maximum score */

@@ -11,9 +11,9 @@
 #include "base/buffer.h"
 
 typedef struct aoei_sentences {
-    aoei_buffer text; /* concatenated sentences, owned */
-    size_t *end;      /* [n] offset of the end of each sentence in `text`, owned */
-    size_t n, capacity;
+    aoei_buffer text;     /* concatenated sentences, owned */
+    size_t *end;          /* [n] offset of the end of each sentence in `text`, owned */
+    size_t n, capacity;   /* n: number of sentences in the list; capacity: allocated elements of `end` */
     size_t repeated;      /* number of skipped sentences that were already in the list */
     size_t max_sentences; /* maximum number of sentences in the list */
 } aoei_sentences;
@@ -25,9 +25,9 @@ typedef struct aoei_sentences {
  * - It is a placeholder such as "Sentence 1" or "[sentence]".
  * - It is already in the list.
  * - It is longer than 16 KB.
- *  Returns 0 or AOE_ENOMEM. */
+ * Returns 0 or AOE_ENOMEM. */
 int aoei_sentences_add(aoei_sentences *l, aoe_text raw);
-/* returns sentence i, which is valid until the next call of aoei_sentences_add */
+/* Returns sentence i. The returned text is valid until the next call of aoei_sentences_add. */
 aoe_text aoei_sentences_item(const aoei_sentences *l, size_t i);
 void aoei_sentences_clear(aoei_sentences *l); /* removes all sentences; keeps the memory and max_sentences */
 void aoei_sentences_free(aoei_sentences *l);  /* accepts a zeroed struct */

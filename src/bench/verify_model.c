@@ -33,8 +33,7 @@
 
 /* Maximum relative errors. They depend on the data type of the GEMMs and on the architecture. */
 typedef struct tolerances {
-    /* hidden: for hidden states and embeddings; trace_loss, trace_norm: for losses and gradient norms of the steps in the trace
-     */
+    /* hidden: for hidden states and embeddings; trace_loss and trace_norm: for losses and gradient norms in the trace */
     double hidden, loss, gradient, trace_loss, trace_norm;
     size_t steps; /* maximum number of steps of the trace that are compared */
 } tolerances;

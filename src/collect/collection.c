@@ -146,7 +146,7 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *json, uint32_t
     int code = hash_text(c, json, &source.issue, err);
     if (!code)
         code = aoei_issues_add(&c->issues, &source, index, err);
-    if (!code && c->issues.n > before) { /* 1: the issue is new; an issue can appear on two pages */
+    if (!code && c->issues.n > before) { /* the issue is new; an issue that appears on two pages is counted only once */
         c->result->issues++;
         c->api.progress.issues++;
         code = aoei_collect_comment(c, *index, json->body, err);

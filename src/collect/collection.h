@@ -16,7 +16,7 @@
 #include "collect/issues.h"
 #include "collect/issues_refs.h"
 
-/* The kind of a mention. #1 is the issue that the mention refers to, its target. */
+/* The kind of a mention (aoei_mention). In the examples, #1 is the target: the issue that the text refers to. */
 typedef enum aoei_mention_kind {
     AOEI_MENTION_STATED, /* "duplicate of #1" */
     AOEI_MENTION_GUESS,  /* "might be a duplicate of #1" */
@@ -25,14 +25,15 @@ typedef enum aoei_mention_kind {
     AOEI_MENTION_MARKED,
     /* an event that revokes earlier mentions of its target, or all earlier mentions if it has no target */
     AOEI_MENTION_UNMARKED,
-    AOEI_MENTION_HINT /* a mention in a list that was not read completely; gives only a weak link (aoei_issue_link) */
+    /* a mention in a list of comments or events that was not read completely; gives only a weak link (aoei_issue_link) */
+    AOEI_MENTION_HINT
 } aoei_mention_kind;
 
 /* A statement that one issue is, or is not, a duplicate of another issue. The mentions of one issue are stored in chronological
  * order. */
 typedef struct aoei_mention {
     uint32_t issue;  /* index in aoei_issues.issue of the issue that the statement is about */
-    uint32_t repo;   /* index in aoei_issues.repo of the name by which the text refers to the target's repository */
+    uint32_t repo;   /* target's repository: index in aoei_issues.repo of the name in the text, which may be an old name */
     uint64_t number; /* GitHub number of the target; 0: there is no target */
     aoei_mention_kind kind;
 } aoei_mention;

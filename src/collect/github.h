@@ -55,8 +55,8 @@ typedef struct aoei_github_response {
 
 void aoei_github_response_free(aoei_github_response *a); /* accepts a zeroed struct */
 
-/* State of a check for lists of pages that contain a cycle and would never end, by Brent's algorithm (1980). The caller zeroes
- * it before the first page of a list. */
+/* State of a cycle check for one list of pages. If a page refers to an earlier page as the next page, reading would never
+ * end. The check uses Brent's algorithm (1980). The caller zeroes the struct before the first page of a list. */
 typedef struct aoei_github_pages {
     char *mark;          /* URL or cursor of an earlier page, owned */
     size_t steps, until; /* steps: number of pages so far; until: value of `steps` at which the current page replaces `mark` */

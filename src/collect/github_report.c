@@ -30,7 +30,7 @@ enum { COLUMNS = 6 }; /* maximum number of columns of an output table */
 typedef struct reporter {
     aoei_collection *c;
     const aoei_issue_pairs *p;
-    chosen *chosen; /* [n] chosen issues, sorted by page, then by index in aoei_issues.issue; owned */
+    chosen *chosen; /* [n] chosen issues, sorted by aoei_issue.page, then by index in aoei_issues.issue; owned */
     size_t n;
     uint32_t *place; /* [issues.n] index in `chosen` of each issue; undefined for issues that are not chosen; owned */
     /* [issues.n_repos] for each repository, the counts of the lines in the bodies; owned; NULL: template lines are not
@@ -52,7 +52,8 @@ static int by_page(const void *pa, const void *pb, void *user) {
     return (a->issue > b->issue) - (a->issue < b->issue);
 }
 
-/* Sets r->chosen and r->place. The chosen issues are sorted by page, so that each page is loaded only once. */
+/* Sets r->chosen and r->place. The chosen issues are sorted by the page (API response) that contains them, so that each page
+ * is loaded only once. */
 static int list_chosen(reporter *r, aoe_error *err) {
     const size_t n = r->c->issues.n;
     unsigned char *in = aoei_calloc(n, 1);
@@ -170,7 +171,7 @@ static int by_text(const void *pa, const void *pb, void *user) {
 }
 
 /* Sets `hash`, `split` and `dropped` of every chosen issue. Does nothing if template lines are not removed, because issues with
- * equal texts are then already in one split. */
+ * equal texts are then already in the same split. */
 static int find_dropped(reporter *r, aoe_error *err) {
     int empty, code = AOE_OK;
     if (!r->counts)

@@ -17,7 +17,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Maximum number of rounds. An issue that is fetched in one round may refer to issues that are fetched in the next round. */
+/* Maximum number of rounds in aoei_collect_resolve. The first round resolves the mentions in the issues of the collection.
+ * Each later round resolves the mentions in the issues that the previous round has fetched. */
 enum { ROUNDS = 5 };
 
 /* A mention and its position in chronological order. */
@@ -47,9 +48,10 @@ static size_t revoke(ordered_mention *s, size_t n, const aoei_mention *m) {
     return left;
 }
 
-/* Removes from s[0, n), the mentions of one issue, all mentions that were revoked, denials, and repeated mentions of a target.
- * Returns the number of mentions that remain; their kind is AOEI_MENTION_STATED, AOEI_MENTION_GUESS or AOEI_MENTION_HINT. Sets
- * *marked to 1 if the issue is marked as a duplicate on GitHub. */
+/* Selects the valid mentions of one issue. s: [n] all mentions of the issue, in chronological order. Removes revoked mentions,
+ * denials, and repeated mentions of the same target from s. Returns the number of mentions that remain; their kind is
+ * AOEI_MENTION_STATED, AOEI_MENTION_GUESS or AOEI_MENTION_HINT. Sets *marked to 1 if the issue is marked as a duplicate on
+ * GitHub. */
 static size_t keep_valid(ordered_mention *s, size_t n, int *marked) {
     size_t kept = 0;
     *marked = 0;

@@ -21,7 +21,8 @@ struct aoei_issue_key {
     uint32_t index;  /* index of the issue in aoei_issues.issue */
 };
 
-/* Returns 1 if the element with index `at` of the array that a hash table indexes equals the key. */
+/* Compares an element with a key. A hash table stores indices of the elements of an array in *s; `at` is such an index.
+ * Returns 1 if this element equals the key. */
 typedef int (*equal_fn)(const aoei_issues *s, uint32_t at, const void *key);
 
 /* Returns the slot of the element that equals the key. If there is no such element, returns the free slot for it. */

@@ -19,7 +19,7 @@
 
 enum {
     TRIES = 32,        /* number of random draws among the candidates that have a label */
-    MAX_TITLES = 2000, /* a word that occurs in more titles is ignored in dot products */
+    MAX_TITLES = 2000, /* dot products of title vectors ignore words that occur in more titles than this */
     WORDS = 64         /* maximum number of words per title; later words are ignored */
 };
 
@@ -223,9 +223,10 @@ static uint32_t next_random(aoei_candidates *c, const constraints *q) {
     return NO_CANDIDATE;
 }
 
-/* Returns the place of a candidate that has a label of the query, or NO_CANDIDATE. For each label of the query, from the rarest
- * to the most frequent, draws up to TRIES random candidates that have this label. Returns the first drawn candidate that is
- * allowed and was not chosen before. If there is no such candidate, returns the first drawn candidate that is allowed. */
+/* Returns the place (posting.place) of a candidate that has a label of the query, or NO_CANDIDATE. For each label of the
+ * query, from the rarest to the most frequent, draws up to TRIES random candidates that have this label. If several labels
+ * have equal numbers of candidates, only one of these labels is used. Returns the first drawn candidate that is allowed and
+ * was not chosen before. If there is no such candidate, returns the first drawn candidate that is allowed. */
 static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     const aoei_issue *issue = &c->g.s->issue[q->query];
     uint32_t second = NO_CANDIDATE;
@@ -234,7 +235,7 @@ static uint32_t random_with_label(aoei_candidates *c, const constraints *q) {
     for (uint32_t round = 0; round < issue->n_labels; round++) {
         const posting *first = NULL, *list;
         size_t n = 0;
-        /* finds the rarest label that has more candidates than the previous one */
+        /* finds the rarest label that has more candidates than the label of the previous round */
         for (uint32_t k = 0; k < issue->n_labels; k++) {
             const size_t uses = find_postings(c, label[k], &list);
             if (uses > last && (!first || uses < n)) {

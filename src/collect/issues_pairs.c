@@ -41,7 +41,7 @@ static int by_key(const void *pa, const void *pb) {
     return (a->issue > b->issue) - (a->issue < b->issue);
 }
 
-/* Joins the clusters of issues with equal texts. Issues with empty texts are not joined. */
+/* If two issues have equal texts that are not empty, merges the clusters that contain the two issues. */
 static int join_equal_texts(builder *m, aoe_error *err) {
     entry *order = aoei_malloc_array(m->s->n, sizeof *order);
     size_t n = 0;

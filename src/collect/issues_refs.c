@@ -28,16 +28,15 @@ static const char *const fillers[] = {"of",       "to",    "with",   "by",      
                                       "issues",   "bug",   "bugs",   "ticket",   "report",   "github",  "see",     "also",
                                       "at",       "in",    "is",     "existing", "previous", "number",  "please",  "refer",
                                       "original", "favor", "favour", "already",  "reported", "tracked", "upstream"};
-static const char *const introductions[] = {"see", "refer", "tracked",
-                                            /* words that may introduce the reference if it is in the next sentence */
-                                            "reported"};
+/* Words that may introduce the reference if it is in the next sentence. */
+static const char *const introductions[] = {"see", "refer", "tracked", "reported"};
 static const char *const conjunctions[] = {"but", "because", "since", "and", "so"}; /* words that begin a new clause */
 static const char *const denials[] = {"not",    "never",   "isnt",   "cannot", "cant",     "arent",    "wasnt",   "dont",
                                       "doesnt", "without", "hardly", "barely", "scarcely", "unlikely", "neither", "nor"};
-static const char *const self_words[] = {
-    "this",    "it",      "its",      "it's",
-    "closing", "marking", "resolving"};               /* words that refer to the issue that the text belongs to */
-static const char *const abilities[] = {"can", "to"}; /* words before "duplicate" as a verb that means "reproduce" */
+/* Words that refer to the issue that the text belongs to. */
+static const char *const self_words[] = {"this", "it", "its", "it's", "closing", "marking", "resolving"};
+/* If one of these words precedes "duplicate", it is the verb with the meaning "reproduce". */
+static const char *const abilities[] = {"can", "to"};
 static const char *const guesses[] = {"possible", "possibly", "potential", "potentially", "probable", "probably", "maybe",
                                       "may",      "might",    "could",     "perhaps",     "likely",   "if",       "whether",
                                       "would",    "suspect",  "wonder",    "wondering",   "unless"};
@@ -171,8 +170,8 @@ static int read_plain(cursor *c, aoei_issue_ref *ref) {
     return 1;
 }
 
-/* Reads a link [text](URL) at the cursor. The reference is the URL or, if it is not a URL for read_link, the text. The return
- * value is that of read_link. */
+/* Reads a link [text](URL) at the cursor. First reads the URL with read_link. If this returns 0, reads the text of the link
+ * with read_plain. Returns the result of the last of these calls, or 0 if there is no link. */
 static int read_bracket(cursor *c, aoei_issue_ref *ref) {
     const size_t max_bytes = c->len - c->at < LINK ? c->len - c->at : LINK;
     const char *close = memchr(c->s + c->at, ']', max_bytes);
@@ -323,7 +322,7 @@ static int is_same(const aoei_issue_ref *a, const aoei_issue_ref *b, aoe_text ho
 /* Classifies a phrase by the words before its trigger word. at: offset of the trigger word; own: the issue that the text
  * belongs to. References to this issue are skipped. */
 static aoei_ref_kind classify(const cursor *c, size_t at, const aoei_issue_ref *own) {
-    int longer = 0; /* 1: the word that was read before, which follows in the text, is "longer" */
+    int longer = 0; /* 1: the word after the current word is "longer"; the words are read from right to left */
     for (int i = 0; i < WORDS_BEFORE; i++) {
         aoei_issue_ref ref;
         size_t before = at;
