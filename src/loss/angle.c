@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The angle score of two vectors that are interpreted as complex vectors (equations 3 to 6 of the AnglE paper), and its
  * gradient. The first half of the components of a vector are the real parts, and the second half are the imaginary parts: z = a
- * + bi for x, and w = c + di for y. For each complex component k, let h_k = z_k conj(w_k) = re_k + im_k i. There are two forms
- * of the score; a higher score means more similar vectors:
+ * + bi for x, and w = c + di for y. For each complex component k, let h_k = z_k conj(w_k) = re_k + im_k i. A higher score means
+ * more similar vectors. There are two forms of the score, which aoe_angle_form selects:
  * - the reference form is |sum_k re_k + sum_k im_k| / (|x||y|);
  * - the phase form is -(sum_k m_k |arg h_k|) / (sum_k m_k) with m_k = |z_k||w_k|.
  */
@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-/* Sums over the complex components of a pair of vectors. Component k is added to partial sum k mod 4. The score is computed
- * from the totals of the four partial sums. */
+/* Sums over the complex components of a pair of vectors. Each sum consists of four partial sums. The term of component k is
+ * added to partial sum k mod 4. */
 typedef struct angle_sums {
     double xx[4], yy[4];      /* reference form: squared norms of x and of y */
     double inner[4];          /* reference form: sum of re_k + im_k */
@@ -22,7 +22,7 @@ typedef struct angle_sums {
     double weighted_angle[4]; /* phase form: sum of m_k |arg h_k| */
 } angle_sums;
 
-/* Returns the argument of h_k for one component, in (-pi, pi], and sets *m to the modulus of h_k. */
+/* Returns the argument (angle) of h = (a + bi) conj(c + di) in (-pi, pi], or 0 if h is 0. Sets *m to the modulus of h. */
 static double phase_of(double a, double b, double c, double d, double *m) {
     *m = sqrt(a * a + b * b) * sqrt(c * c + d * d);
     /* + 0.0 changes -0.0 to 0.0, because atan2(-0.0, x) for negative x is -pi instead of pi */
@@ -80,8 +80,8 @@ static void reference_grad(const double *x, const double *y, size_t half, double
     }
 }
 
-/* Adds `scale` times the gradient of the phase form to gx and gy. With M = sum_k m_k and phi_k = arg h_k, the score is -D, and
- * dD = sum_k [(|phi_k| - D) dm_k + m_k sign(phi_k) dphi_k] / M. */
+/* Adds `scale` times the gradient of the phase form to gx and gy. Let M = sum_k m_k, phi_k = arg h_k and D = (sum_k m_k
+ * |phi_k|) / M. The score is -D, and the differential of D is dD = sum_k [(|phi_k| - D) dm_k + m_k sign(phi_k) dphi_k] / M. */
 static void phase_grad(const double *x, const double *y, size_t half, double scale, double *gx, double *gy) {
     angle_sums s = {0};
     add_pair(&s, AOE_ANGLE_PHASE, x, y, half);
@@ -95,9 +95,11 @@ static void phase_grad(const double *x, const double *y, size_t half, double sca
         if (m == 0.0)
             continue;
         double zz = a * a + b * b, ww = c * c + d * d;
-        /* gradient along z_k and w_k: the factor of z_k / |z_k|^2 for z_k, and of w_k / |w_k|^2 for w_k */
+        /* radial part of the gradient, which changes |z_k| and |w_k|: the gradient of z_k contains radial * z_k / |z_k|^2, and
+         * the gradient of w_k contains radial * w_k / |w_k|^2 */
         double radial = -scale * m * (fabs(arg) - D) / M;
-        /* gradient that changes the angle: the factor of i z_k / |z_k|^2 for z_k, and of -i w_k / |w_k|^2 for w_k */
+        /* part of the gradient that changes the angle: the gradient of z_k contains rotation * i z_k / |z_k|^2, and the
+         * gradient of w_k contains -rotation * i w_k / |w_k|^2 */
         double rotation = arg == 0.0 ? 0.0 : arg > 0.0 ? -scale * m / M : scale * m / M;
         gx[k] += (radial * a - rotation * b) / zz;
         gx[half + k] += (radial * b + rotation * a) / zz;

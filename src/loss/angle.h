@@ -9,8 +9,8 @@
 
 #include "aoe_train.h"
 
-/* Returns the angle score of x[D] and y[D], without division by the temperature. A higher score means more similar vectors. D
- * must be even. If x or y is a zero vector, the score is 0. */
+/* Returns the angle score of x[D] and y[D]. The score is not divided by the temperature. A higher score means more similar
+ * vectors. D must be even. If x or y is a zero vector, the score is 0. */
 double aoei_angle_score(const double *x, const double *y, size_t D, aoe_angle_form form);
 /* Adds `scale` times the gradient of the angle score with respect to x to gx[D], and with respect to y to gy[D]. If x or y is a
  * zero vector, adds nothing. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The classification loss of pairs. The first pass over the examples computes the logits of each pair and the gradients of the
+ * The classification loss of pairs. The first pass over the pairs computes the logits of each pair and the gradients of the
  * loss with respect to the logits. The second pass computes the gradients of the vectors. Then the gradients of the classifier
- * weights are summed over the pairs in ascending order; each task computes them for one block of components.
+ * weights are summed over the pairs in ascending order. Each task computes these sums for one block of COLUMNS vector
+ * components.
  */
 #include "loss/classification_objective.h"
 
@@ -15,7 +16,7 @@
 #include "nn/panels.h"
 #include "loss/example_sweep.h"
 
-enum { COLUMNS = 32 /* components whose classifier gradients one task computes */ };
+enum { COLUMNS = 32 /* number of vector components for which one task computes the gradients of the classifier weights */ };
 
 /* State of one call of aoei_classification_objective. The arrays are in the workspace. */
 typedef struct state {
@@ -85,7 +86,7 @@ static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     }
 }
 
-/* Returns component k of a vector of pair i: the first vector if side is 0, or the second vector if side is 1. */
+/* Returns component k of the first vector of pair i if side is 0, or of the second vector if side is 1. */
 static double component(const aoei_example_batch *b, size_t i, size_t side, size_t k) {
     const size_t at = (2 * i + side) * b->D + k;
     return b->v64 ? b->v64[at] : (double)b->v[at];

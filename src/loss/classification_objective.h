@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Classification of pairs as in Sentence-BERT (Reimers and Gurevych 2019, section 3; SoftmaxLoss in sentence-transformers).
- * Each pair of vectors (u, v) has a class. The loss is the cross entropy of a softmax over linear functions of u, v and |u -
- * v|. The weights of the linear functions are trained together with the encoder and are not saved. docs/objectives.md contains
- * the formula and the gradients.
+ * Each pair of vectors (u, v) has a class. A linear classifier computes one logit per class from the concatenation of u, v and
+ * |u - v|, and the loss is the cross entropy of the softmax of the logits. The weights of the classifier are trained together
+ * with the encoder and are not saved. docs/objectives.md contains the formula and the gradients.
  */
 #ifndef AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
 #define AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
@@ -16,8 +16,8 @@ typedef struct aoei_classifier {
     size_t classes;       /* number of classes */
     const double *weight; /* [classes, 3 D] weights of each class: D weights for u, D for v, and D for |u - v| */
     const double *bias;   /* [classes] bias of each class */
-    /* gradients of the loss with respect to `weight` [classes, 3 D] and `bias` [classes], overwritten; unused if the batch has
-     * no gradient */
+    /* gradients of the loss with respect to `weight` ([classes, 3 D]) and `bias` ([classes]), overwritten; unused if both
+     * `grad` and `grad64` of the batch are NULL */
     double *d_weight, *d_bias;
 } aoei_classifier;
 

@@ -22,7 +22,7 @@ enum { QUERY, POSITIVE, NEGATIVE };
 /* State of one call of aoei_contrastive_objective. The arrays are in the workspace. */
 typedef struct state {
     const aoe_objective_options *o; /* options; borrowed */
-    int has_contrastive;            /* 1: at least one contrastive term has a weight above 0 */
+    int has_contrastive;            /* 1: the weight of at least one contrastive term is above 0 */
     aoei_sweep sweep;
     aoei_info_nce contrastive;  /* contrastive term; the candidates are the positives of all examples, followed by the negatives
                                    of all examples */

@@ -10,13 +10,14 @@
 
 enum { CHUNK = 64 /* number of float32 values that are converted to float64 at a time; a multiple of 4 */ };
 
-/* Inner products of two vectors x and y: <x, y>, <x, x> and <y, y>. Component k is added to partial sum k mod 4. */
+/* The inner products <x, x>, <y, y> and <x, y> of two vectors x and y. Each consists of four partial sums; the product of
+ * component k is added to partial sum k mod 4. */
 typedef struct dot_products {
     double xx[4], yy[4], xy[4];
 } dot_products;
 
-/* Adds the products of n components of x and y to the sums. For each pair of vectors, n must be a multiple of 4 in every call
- * except the last one. */
+/* Adds the products of n components of x and y to the sums. A pair of vectors may be passed in several calls. n must then be a
+ * multiple of 4 in all calls except the last one. */
 static void dot_products_add(dot_products *s, const double *x, const double *y, size_t n) {
     size_t k = 0;
     for (; k + 4 <= n; k += 4) {

@@ -13,7 +13,8 @@ double aoei_cosine_score(const double *x, const double *y, size_t D);
  * vector, adds nothing. */
 void aoei_cosine_grad(const double *x, const double *y, size_t D, double scale, double *gx, double *gy);
 
-/* Returns the sum of four partial sums. All scores use this function, so equal inputs give bit-identical results. */
+/* Returns the sum of the four partial sums lane[0] to lane[3]. The cosine and the angle score add their partial sums with this
+ * function, always in one order, so equal inputs give bit-identical results. */
 double aoei_sum_lanes(const double lane[4]);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The distillation term. If it compares cosines, it is a mean over pairs of texts; if it compares distributions, it is a mean
- * over texts. The first pass over the examples computes the loss of each example, and the second pass adds the gradients.
+ * The distillation term of the loss. If it compares cosines, it is a mean over all pairs of the first text of an example with
+ * another text of the example. If it compares distributions, it is a mean over all texts. The first pass over the examples
+ * computes the loss of each example, and the second pass adds the gradients.
  */
 #include "loss/distill_objective.h"
 
@@ -19,9 +20,9 @@
 typedef struct state {
     const aoei_distill *d; /* options and teacher vectors; borrowed */
     aoei_sweep sweep;
-    double *term;  /* [B] sum of the losses of each example, over its pairs or its texts */
-    double *error; /* [(arity - 1) B] errors of the cosines: cosine of the student minus cosine of the teacher, for the first
-                      text of an example with each other text of the example */
+    double *term;  /* [B] for each example, the sum of the losses of its pairs or of its texts */
+    double *error; /* [(arity - 1) B] used if cosines are compared: for each pair of the first text of an example with another
+                      text of the example, the cosine of the student's vectors minus the cosine of the teacher's vectors */
 } state;
 
 /* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
@@ -75,7 +76,7 @@ static void cosine_gradient(void *arg, size_t i, const double *v, double *g) {
 
 /* ----------------------------------------------------------- distributions */
 
-/* Returns log sum_k exp(x_k) for the values x[D]. The values are in f64 or in f32; the other pointer must be NULL. */
+/* Returns log sum_k exp(x_k) for D values x_k. The values are f64[D], or f32[D] if f64 is NULL. */
 static double log_sum(const double *f64, const float *f32, size_t D) {
     assert(f64 || f32);
     double max = -INFINITY, sum = 0;

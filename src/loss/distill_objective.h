@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Distillation: a loss term that makes the vectors of the trained model (the student) similar to the vectors of another model
- * (the teacher). It compares either the cosines between the texts of an example, or, for each text, the distributions that
- * softmax computes from the components of its vector. The term is added to the loss and the gradient that another objective has
- * computed for the batch. docs/objectives.md contains the formulas. train/teacher.h computes the vectors of the teacher.
+ * (the teacher). It compares the student with the teacher in one of two ways: by the cosines between the texts of an example,
+ * or, for each text, by the probability distributions that softmax computes from the components of the two vectors. The term is
+ * added to the loss and the gradient that another objective has computed for the batch. docs/objectives.md contains the
+ * formulas. train/teacher.h computes the vectors of the teacher.
  */
 #ifndef AOEI_LOSS_DISTILL_OBJECTIVE_H
 #define AOEI_LOSS_DISTILL_OBJECTIVE_H
@@ -12,9 +13,10 @@
 #include "base/context.h"
 
 typedef struct aoei_distill {
-    aoe_distill form;            /* compared values: cosines or distributions */
-    double weight;               /* weight of the term; 0: there is no teacher, and the following fields are ignored */
-    size_t dims;                 /* components per vector of the teacher; for AOE_DISTILL_KL, dims must be equal to D */
+    aoe_distill form; /* compared values: cosines or distributions */
+    double weight;    /* weight of the term in the loss; 0: there is no teacher, and the following fields are ignored */
+    size_t
+        dims; /* number of components per vector of the teacher; for AOE_DISTILL_KL, it must be equal to the D of the batch */
     const float *const *teacher; /* [arity B] pointers, one for each text of the batch, to the vector [dims] of the teacher; all
                                     values are finite; borrowed */
 } aoei_distill;

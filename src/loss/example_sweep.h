@@ -14,8 +14,9 @@
 
 enum { AOEI_MAX_VECTORS = 3 /* maximum number of vectors per example */ };
 
-/* A batch of n examples. Vector a of example i starts at v[a] + i * stride. Either all pointers in v or all pointers in v64 are
- * set; gradients are stored in `grad` or `grad64` respectively. All pointers are borrowed. */
+/* A batch of n examples with `arity` vectors each. Vector a of example i starts at v[a] + i * stride. Either the first `arity`
+ * pointers of v or those of v64 are set. The gradients are stored in `grad` if v is set, and in `grad64` if v64 is set. All
+ * pointers are borrowed. */
 typedef struct aoei_vector_examples {
     size_t n;                         /* number of examples */
     size_t arity;                     /* vectors per example */
@@ -50,8 +51,8 @@ void aoei_sweep_lay_out(aoei_sweep *s, aoei_arena *a, size_t n, size_t arity, si
 /* Calls fn for each example whose vectors are finite. Returns the index of the first example with a vector that is not finite,
  * or n if there is none. fn may or may not be called for the examples after this example. */
 size_t aoei_sweep_read(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
-/* Calls fn for each example and stores its gradients. Returns the index of the first example with a gradient that is not
- * finite, or n if there is none. */
+/* Calls fn for each example and stores the gradients of the example. Returns the index of the first example with a gradient
+ * that is not finite, or n if there is none. The gradients of examples after this example may or may not be stored. */
 size_t aoei_sweep_write(aoei_sweep *s, const aoe_context *ctx, aoei_example_fn fn, void *arg);
 /* Returns the index (0 to arity - 1) of the first vector of example i that is not finite. Returns arity if all vectors are
  * finite. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The loss of in-batch negatives. The first pass over the scores computes the log-sum-exp of each row, and the second pass
- * computes the gradient. The scores are S_uv = <z_u, z_v> / tau; p_uv is the softmax of row u over all v except u. The targets
- * T_uv are 0, 1 or 2 and symmetric; n_u is sum_v T_uv. Then:
+ * The loss of in-batch negatives; ibn.h describes it. The first pass over the scores computes the log-sum-exp of each row, and
+ * the second pass computes the gradient. The scores are S_uv = <z_u, z_v> / tau; p_uv is the softmax of row u over all v except
+ * u. The targets T_uv are 0, 1 or 2 and symmetric; n_u is sum_v T_uv. Then:
  *     N L       = sum_u (n_u log_sum_u - sum_v T_uv S_uv)
  *     N dL/dz_u = sum_v (n_u p_uv + n_v p_vu - 2 T_uv) z_v / tau
  * The scores and the factors of z_v are symmetric in u and v, so only the blocks (I, J) with J <= I are computed. A strip
@@ -21,8 +21,8 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* rows and columns of a block; even, so that the two rows of a pair are in one block */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs. If a single block
-                         column does not fit, the buffer is larger */
+    STORAGE = 1 << 23 /* number of doubles in the score buffer (64 MB), enough for all scores of about 2,000 pairs. If the first
+                         block column does not fit, the buffer has the size of this block column */
 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -33,7 +33,8 @@ static size_t rows_of(const aoei_ibn *b, size_t block) {
     return min_size(b->N - block * BLOCK, BLOCK);
 }
 
-/* Returns the number of rows of block column J, which starts at the diagonal and ends at the last row. */
+/* Returns the number of rows of block column J. It starts at row J * BLOCK, because only blocks on and below the diagonal are
+ * stored. */
 static size_t height(const aoei_ibn *b, size_t J) {
     return b->N - J * BLOCK;
 }
@@ -62,8 +63,8 @@ static int has_anchors(const aoei_ibn *b, size_t I, size_t J) {
     return b->anchors[I] || b->anchors[J];
 }
 
-/* Returns 1 if row u belongs to a positive pair. The target T_uv is 1 if u and v are the two texts of a positive pair, or if u
- * and v are equal texts. It is 2 if both are true, and otherwise 0. */
+/* Returns 1 if row u belongs to a positive pair. The target T_uv is 1 if rows u and v are the two texts of a positive pair, or
+ * if their texts are equal. If both conditions are true, T_uv is 2; if neither is true, T_uv is 0. */
 static int has_partner(const aoei_ibn *b, size_t u) {
     return b->label[u / 2] >= b->threshold;
 }
@@ -98,8 +99,8 @@ static void count_targets(aoei_ibn *b) {
     }
 }
 
-/* Returns the index in `member` of the first row that has the text of row u and is not before row v. Returns end[u] if there is
- * no such row. */
+/* Returns the index in `member` of the first row whose text is equal to the text of row u and whose row index is at least v.
+ * Returns end[u] if there is no such row. */
 static size_t first_member(const aoei_ibn *b, size_t u, size_t v) {
     size_t low = b->begin[u], high = b->end[u];
     while (low < high) {
@@ -132,8 +133,8 @@ static size_t count_strip_blocks(const aoei_ibn *b) {
     return n;
 }
 
-/* Sets *I and *J to the indices of block `task` of the strip. Blocks are numbered column by column, so that consecutive tasks
- * read the same z_J. */
+/* Sets *I and *J to the block row and the block column of block `task` of the strip. Blocks are numbered column by column, so
+ * that consecutive tasks read the same z_J. */
 static void find_block(const aoei_ibn *b, size_t task, size_t *I, size_t *J) {
     for (*J = b->strip_from; task >= b->blocks - *J; ++*J)
         task -= b->blocks - *J;
@@ -184,7 +185,7 @@ static double sum_targets(const aoei_ibn *b, size_t u) {
     return sum_of_targets;
 }
 
-/* First pass: adds the contributions of the current strip to max, sum and row_loss, for the rows of one block row. */
+/* First pass: updates max, sum and row_loss with the scores of the current strip, for the rows of one block row. */
 static void sum_task(void *arg, size_t task, size_t worker) {
     aoei_ibn *b = arg;
     size_t X = b->strip_from + task, u = X * BLOCK, n = rows_of(b, X);
@@ -206,7 +207,8 @@ static void sum_task(void *arg, size_t task, size_t worker) {
         b->row_loss[u + r] -= sum_targets(b, u + r);
 }
 
-/* Second pass: replaces the scores of a block by the factors of z_v in the formula of dL/dz_u. */
+/* Second pass: replaces the scores S_uv of a block by the factors of z_v in the formula of dL/dz_u (at the start of this
+ * file). */
 static void weight_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t I, J;
@@ -234,7 +236,7 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     }
 }
 
-/* Second pass: adds the contribution of the current strip to dz, for one block of rows and one group of columns. */
+/* Second pass: adds the contribution of the current strip to dz, for one block of rows and one group of GROUP columns. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_ibn *b = arg;
     size_t groups = (b->rows.D + GROUP - 1) / GROUP, X = b->strip_from + task / groups, d = task % groups * GROUP;

@@ -20,8 +20,8 @@ enum {
     P = AOEI_PANEL_F64,
     BLOCK = 4 * P,    /* number of queries, and number of candidates, in a block of scores */
     GROUP = 8 * P,    /* columns of dz that one task computes */
-    STORAGE = 1 << 23 /* doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates. If the scores of a
-                         single block of queries do not fit, the buffer is larger */
+    STORAGE = 1 << 23 /* number of doubles in the score buffer (64 MB), enough for 2,900 queries and 2,900 candidates. If the
+                         scores of a single block of queries do not fit, the buffer has the size of these scores */
 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -32,8 +32,8 @@ static size_t divide_up(size_t n, size_t size) {
     return (n + size - 1) / size;
 }
 
-/* Returns the scores of queries [row, row + BLOCK) of the strip with candidates [column, column + BLOCK). The block is smaller
- * at the end of the strip and at the last candidates. */
+/* Returns the block of the scores of queries [row, row + BLOCK) of the strip with candidates [column, column + BLOCK). At the
+ * end of the strip, and at the end of the candidates, the block has fewer rows or columns. */
 static aoei_scores_f64 block_at(const aoei_info_nce *c, size_t row, size_t column) {
     return (aoei_scores_f64){.x = c->score + column * c->rows + row * P,
                              .panel = c->rows * P,
@@ -70,7 +70,8 @@ static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
 
-/* Computes the losses of P queries of the strip. If a gradient is needed, overwrites their scores by d loss / d cosine. */
+/* Computes the losses of P queries of the strip. If c->scale is not 0, overwrites the scores of these queries by d loss / d
+ * cosine. */
 static void softmax_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const size_t row = task * P, rows = min_size(c->rows - row, P);
@@ -106,8 +107,8 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
         *target(c, row + r) -= c->scale;
 }
 
-/* Adds the contribution of the strip to dz, for one block of rows and one group of columns. The first tasks compute dz of the
- * queries; the remaining tasks compute dz of the candidates. */
+/* Adds the contribution of the strip to dz, for one block of rows and one group of GROUP columns. The tasks with low numbers
+ * compute dz of the queries; the other tasks compute dz of the candidates. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
     const aoei_info_nce *c = arg;
     const aoei_unit_rows *q = &c->queries, *t = &c->candidates;

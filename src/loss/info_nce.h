@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The InfoNCE loss (MultipleNegativesRankingLoss in sentence-transformers). For each query, it is the cross entropy of a
- * softmax over all candidates; candidate i is the target of query i. Only queries are anchors. Matrices are stored in panels of
- * AOEI_PANEL_F64 adjacent columns (kernels/kernels.h). The scores are computed in a buffer of limited size, for some of the
- * queries at a time. These queries are called a strip.
+ * softmax over all candidates; candidate i is the target of query i. Matrices are stored in panels of AOEI_PANEL_F64 adjacent
+ * columns (kernels/kernels.h). The buffer of the scores has a limited size, so the scores are computed for a range of queries
+ * at a time. This range is called a strip.
  */
 #ifndef AOEI_LOSS_INFO_NCE_H
 #define AOEI_LOSS_INFO_NCE_H
@@ -14,11 +14,11 @@
 #include "loss/unit_rows.h"
 
 typedef struct aoei_info_nce {
-    const aoe_context *ctx; /* threads and kernels; borrowed; set by the caller */
-    double tau;             /* temperature (divisor of the cosines); set by the caller */
-    double hard_negative;   /* added to the score of query i with its own negative, which is candidate B + i, after the division
-                               by tau; unused if there are no negatives; set by the caller */
-    aoei_unit_rows queries; /* [B, D] unit vectors of the queries; the caller sets all rows */
+    const aoe_context *ctx;    /* threads and kernels; borrowed; set by the caller */
+    double tau;                /* temperature (divisor of the cosines); set by the caller */
+    double hard_negative;      /* number that is added to the score of query i with its own negative, candidate B + i, after the
+                                  division by tau; unused if there are no negatives; set by the caller */
+    aoei_unit_rows queries;    /* [B, D] unit vectors of the queries; the caller sets all rows */
     aoei_unit_rows candidates; /* [M, D] unit vectors of the candidates, with M >= B; the caller sets all rows */
     double *row_loss;          /* [B] loss of each query */
 

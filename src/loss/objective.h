@@ -28,8 +28,8 @@ typedef struct aoei_example_batch {
 } aoei_example_batch;
 
 /* Checks the options: the weights, the temperatures, hard_negative and angle_form. D is the number of components per vector. If
- * w_angle is above 0, also checks that D is even; pass D = 0 if the angle term is not used (pairs without labels). Errors:
- * AOE_EARG. */
+ * w_angle is above 0, also checks that D is even; pass D = 0 if the objective does not compute the angle term (examples of a
+ * query and a positive text). Errors: AOE_EARG. */
 int aoei_objective_check(const aoe_objective_options *o, size_t D, aoe_error *err);
 
 #endif

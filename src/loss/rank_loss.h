@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The ranking loss of the cosine and angle objectives (CoSENT loss) and its gradient:
  *     L = log(1 + sum over (i, j) with label_i < label_j of exp(s_i - s_j))
- * The computation takes O(B log B) time for B scores s. An item is an index into the scores and labels. The labels are sorted
- * only once, for both the cosine and the angle objective. Items with equal labels form a tier; tiers are numbered from the
- * lowest label to the highest.
+ * The computation takes O(B log B) time for B scores s. An item is an index into the scores and labels. aoei_ranking_build
+ * sorts the labels; the cosine objective and the angle objective of a batch use one ranking. Items with equal labels form a
+ * tier; tiers are numbered from the lowest label to the highest.
  */
 #ifndef AOEI_LOSS_RANK_LOSS_H
 #define AOEI_LOSS_RANK_LOSS_H

@@ -15,9 +15,9 @@ typedef struct aoei_unit_rows {
     size_t D;   /* components per row */
     double *z;  /* [N, D] unit vectors, in panels */
     double *zt; /* [D, N] transpose of z, in panels */
-    double *dz; /* [N, D] gradient of the loss with respect to z, in panels; aoei_unit_rows_set sets a row to 0, and the losses
-                   add to it */
-    double *inv_norm; /* [N] 1 / norm of each row before normalization; 0 if the row is zero */
+    double *dz; /* [N, D] gradient of the loss with respect to z, in panels; aoei_unit_rows_set sets a row to 0, and the loss
+                   functions add gradients to it */
+    double *inv_norm; /* [N] for each row, 1 / |v|, where v is the vector before normalization; 0 if v is a zero vector */
 } aoei_unit_rows;
 
 /* Allocates the memory for N rows of D components in the arena. If the arena is a measuring arena (base/arena.h), only the size

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Low-rank adapters of linear layers. The forward pass computes two small matmuls, and the backward pass computes five. The
- * forward pass stores nothing for the backward pass, which recomputes dropout(x) and x down^T. Gradients are added to the
- * stored gradients in token order, as in linear.c.
+ * forward pass stores nothing for the backward pass, which recomputes dropout(x) and x down^T. Parameter gradients are added to
+ * the stored gradients in token order, as in linear.c.
  */
 #include "nn/adapter.h"
 
@@ -22,7 +22,7 @@ static aoei_tensor in_workspace(aoei_tensor workspace, aoei_dtype type, size_t r
     return aoei_tensor_wrap_typed(type, workspace.data, NULL, rows, cols);
 }
 
-/* Returns the arguments of the matmul c = scale a b. The caller sets b. */
+/* Returns the arguments of the matmul c = scale * a b, without b. The caller then sets the fields of b. */
 static aoei_gemm_args gemm_args(aoei_tensor c, aoei_tensor a, double scale) {
     return (aoei_gemm_args){.M = a.rows,
                             .N = c.cols,
@@ -47,7 +47,7 @@ void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down,
     aoei_multiply(ctx, AOEI_F32, &g, down, 0, (aoei_tensor){0});
 }
 
-/* Returns the packed form of w if it is for matmuls with inputs of the type of x, otherwise NULL. */
+/* Returns w.packed if w was packed for inputs of the type of x, otherwise NULL. */
 static const void *packed_for(aoei_tensor w, aoei_tensor x) {
     return w.packed_type == x.type ? w.packed : NULL;
 }
@@ -111,7 +111,7 @@ void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter
 
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
                                  aoei_activation activation, aoei_tensor gate, aoei_tensor workspace) {
-    /* aoei_adapter_parameter_gradients has computed dlow, the gradient of x down^T */
+    /* aoei_adapter_parameter_gradients has stored dlow, the gradient of x down^T, in a->low */
     const aoei_tensor dlow = in_workspace(a->low, dy.type, dy.rows, a->up.cols);
     const int dropout = a->drop.p > 0;
     const aoei_tensor to = dropout ? in_workspace(a->dropped, dx.type, dx.rows, dx.cols) : dx;

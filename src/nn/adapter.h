@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Low-rank adapters of linear layers (LoRA, Hu et al. 2021, as in Hugging Face PEFT). An adapter adds scale * (dropout(x)
- * down^T) up^T to the output x w^T + b of the layer. The functions of nn/linear.h compute a layer together with its adapter;
- * the encoder passes them the adapter as an argument.
+ * down^T) up^T to the output x w^T + b of the layer. The functions of nn/linear.h compute a layer together with its adapter.
+ * They receive the adapter as an argument and call the functions of this file.
  */
 #ifndef AOEI_NN_ADAPTER_H
 #define AOEI_NN_ADAPTER_H
@@ -18,7 +18,7 @@
 typedef struct aoei_adapter {
     aoei_tensor down, up;    /* weights of the adapter: down is lora_A [r, I], and up is lora_B [O, r] */
     aoei_tensor ddown, dup;  /* gradients of down and up; the backward pass adds to them; absent in the forward pass */
-    double scale;            /* factor of the adapter's output: alpha / r */
+    double scale;            /* factor of the adapter's output; computed by aoei_lora_scale (encoder/config.h) */
     aoei_dropout drop;       /* dropout of the adapter's input x */
     const aoei_batch *batch; /* batch whose tokens are the rows of x */
     aoei_tensor low;         /* workspace of aoei_adapter_low_bytes bytes for x down^T [N, r] and for its gradient */
@@ -41,13 +41,14 @@ void aoei_adapter_merge(const aoe_context *ctx, aoei_tensor w, aoei_tensor down,
 /* Adds the output of the adapter to y, which contains the output of the layer: y[N, O] += scale * (dropout(x) down^T) up^T. y
  * is float32 or has the type of x. workspace is the packing workspace that nn/linear.h describes. */
 void aoei_adapter_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, const aoei_adapter *a, aoei_tensor workspace);
-/* Adds the gradients of down and up to a->ddown and a->dup. dy is [N, O], and x is [N, I]; both have one type. */
+/* Adds the gradients of down and up to a->ddown and a->dup. dy[N, O] is the gradient of y, and x[N, I] is the input of the
+ * layer; both have one type. */
 void aoei_adapter_parameter_gradients(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dy, aoei_tensor x,
                                       aoei_tensor workspace);
 /* Adds the contribution of the adapter to dx, the gradient of x. dx must already contain the contribution of the layer. The
  * function computes dx += mask * (scale * (dy up) down) * activation'(gate), where mask is the dropout mask of the forward
  * pass. If gate is absent, the factor activation'(gate) is omitted. Call this function directly after
- * aoei_adapter_parameter_gradients, because it reads an intermediate result that this function stores in a->low. */
+ * aoei_adapter_parameter_gradients, which stores an intermediate result in a->low. */
 void aoei_adapter_input_gradient(const aoe_context *ctx, const aoei_adapter *a, aoei_tensor dx, aoei_tensor dy,
                                  aoei_activation activation, aoei_tensor gate, aoei_tensor workspace);
 

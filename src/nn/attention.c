@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task computes one text and one key-value head, with all
- * query heads that share this key-value head. It processes ROWS queries at a time. The scratch memory of a task therefore
- * contains the probabilities of ROWS queries only. The backward pass recomputes the probabilities.
- * In bf16, the operands of matmuls are bf16. Scores, probabilities and their gradients are float32; they are rounded to bf16
- * when they become operands of a matmul. dk and dv are summed in float32.
- * Every element of dk and dv is a sum over query heads and queries. The terms are added in ascending order of the query heads
- * and, for each head, in ascending order of the queries. The result of a text does not depend on other texts. With a causal
- * mask or a window, the softmax of a query reads only the keys that the query attends to. Blocks of keys to which no query
- * attends are skipped.
+ * Scaled dot-product attention (Vaswani et al. 2017) of packed texts. A task computes one text (in the forward pass, up to
+ * CHUNK queries of the text) and one key-value head, with all query heads that share this key-value head. It processes a block
+ * of ROWS queries at a time. The scratch memory of a task therefore contains the probabilities of ROWS queries only. The
+ * backward pass recomputes the probabilities. In bf16, the operands of matmuls are bf16. Scores, probabilities and their
+ * gradients are float32; they are rounded to bf16 when they become operands of a matmul. dk and dv are summed in float32. Every
+ * element of dk and dv is a sum over query heads and queries. The terms are added in ascending order of the query heads and,
+ * for each head, in ascending order of the queries. The result of a text does not depend on other texts. With a causal mask or
+ * a window, the softmax of a query reads only the keys that the query attends to. Keys to which no query of a block attends are
+ * skipped in groups of EDGE keys.
  */
 #include "nn/attention.h"
 
@@ -17,10 +17,10 @@
 #include "kernels/kernel_table.h"
 
 enum {
-    ROWS = 64,   /* queries per block */
+    ROWS = 64,   /* number of queries that a task processes at a time (a block) */
     CHUNK = 512, /* queries per forward task; longer texts are split into several tasks */
-    /* the first key of a block is a multiple of EDGE, because panels of packed keys and blocks of 64 dropout masks start at
-     * such keys */
+    /* The index of the first key that a block of queries reads is rounded down to a multiple of EDGE, because panels of packed
+     * keys, and groups of 64 dropout masks, start at multiples of EDGE. */
     EDGE = 64
 };
 
@@ -55,15 +55,15 @@ typedef struct head_work {
     size_t ld;
     aoei_bf16 *operand;        /* [ROWS, ld] copy of p, dropped or ds, rounded to bf16 for a matmul */
     float *dk, *dv;            /* [keys, d] each: float32 sums of dk and dv, used if the tensors dk and dv are bf16 */
-    void *packed_k, *packed_v; /* k^T and v^T [d, keys], packed as right-hand sides of matmuls */
+    void *packed_k, *packed_v; /* k^T and v^T, each [d, keys], packed as right-hand sides of matmuls */
     float *gemm_scratch;       /* scratch memory of matmul kernels */
 } head_work;
 
-/* Sizes in bytes of the buffers of a worker, for given maximum numbers of queries and keys. */
+/* Sizes in bytes of the buffers that one worker thread uses. */
 typedef struct scratch_sizes {
-    size_t block, operand, sums, packed; /* sizes of each buffer: the 3 blocks [ROWS, ld] of float32; the bf16 operand; the 2
-                                            buffers for sums; the 2 packed forms */
-    size_t total;                        /* size of all buffers together */
+    /* Sizes of each buffer. block: p, dropped and ds. operand: operand. sums: dk and dv. packed: packed_k and packed_v. */
+    size_t block, operand, sums, packed;
+    size_t total; /* size of all buffers together */
 } scratch_sizes;
 
 static size_t round16(size_t n) {
@@ -107,14 +107,14 @@ static aoei_attention_span span_at(const attention_job *j, size_t i) {
     return (aoei_attention_span){first, T, first, T, b->text_index ? b->text_index[i] : (uint32_t)i, 0};
 }
 
-/* Sets the texts of a batch as the spans that a job computes. */
+/* Makes the job compute the attention within each text of a batch. */
 static void take_batch(attention_job *j, const aoei_batch *b) {
     j->batch = b;
     j->n_spans = b->n_texts;
     j->max_queries = j->max_keys = b->longest;
 }
 
-/* Sets spans[n] as the spans that a job computes. */
+/* Makes the job compute spans[n]. */
 static void take_spans(attention_job *j, const aoei_attention_span *spans, size_t n) {
     j->spans = spans;
     j->n_spans = n;
@@ -129,7 +129,8 @@ static void multiply(const head_work *w, aoei_gemm_args g) {
     (w->job->type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(&g, w->gemm_scratch);
 }
 
-/* Prepares w for text or span number `text`: sets its rows, its dropout parameters and the scratch buffers of the worker. */
+/* Initializes *w for span `text` of the job, which is text `text` of the batch if the job has a batch. Sets the rows of the
+ * span, its dropout parameters and the buffers of worker `worker`. */
 static void start_text(head_work *w, const attention_job *j, size_t text, size_t worker) {
     const aoei_attention_span span = span_at(j, text);
     memset(w, 0, sizeof *w);
@@ -208,7 +209,8 @@ static const void *operand(const head_work *w, const float *x, size_t rows, key_
     return w->operand + keys.begin;
 }
 
-/* Returns the part of `packed`, the packed form of all keys, that starts at key `first`. first is a multiple of EDGE. */
+/* packed is the packed form of all keys of the span. Returns a pointer to the part of it that starts at key `first`, a multiple
+ * of EDGE. */
 static const void *packed_from(const head_work *w, const void *packed, size_t first) {
     const aoei_kernels *k = aoei_kernels_of(w->job->ctx);
     const size_t bytes =
@@ -216,8 +218,8 @@ static const void *packed_from(const head_work *w, const void *packed, size_t fi
     return (const unsigned char *)packed + bytes;
 }
 
-/* Computes y = dropout(x) for queries [q0, q0 + rows). In each row, processes the keys from keys.begin to the last key that the
- * query attends to. keys.begin must be a multiple of EDGE. y may be x. */
+/* Computes y = dropout(x) for the rows of queries [q0, q0 + rows). In each row, dropout is applied to the columns from
+ * keys.begin up to the last key that the query attends to. keys.begin must be a multiple of EDGE. y may be x. */
 static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t rows, key_range keys) {
     w->drop.counter[0] = (uint32_t)(keys.begin / 64 * 16);
     for (size_t r = 0; r < rows; r++) {
@@ -227,7 +229,7 @@ static void drop_block(head_work *w, float *y, const float *x, size_t q0, size_t
     }
 }
 
-/* Sets the elements of x to 0 that belong to keys to which the query of the row does not attend. */
+/* Sets each element of x to 0 if the query of its row does not attend to the key of its column. */
 static void clear_masked(const head_work *w, float *x, size_t q0, size_t rows, key_range keys) {
     for (size_t r = 0; r < rows; r++) {
         const key_range attended = row_keys(w, q0 + r);
@@ -341,8 +343,8 @@ static void round_sums(const head_work *w, aoei_tensor t, key_sums s) {
             ->to_bf16(aoei_tensor_at(t, w->k_first + i, w->k_col), s.data + i * s.ld, w->job->a->head_dim);
 }
 
-/* Computes to[keys, d] += x[rows, keys]^T from[rows, d]. The first element of `from` is at (row, col). x points to column
- * keys.begin. */
+/* Computes to[keys, d] += x[rows, keys]^T from[rows, d]. from[rows, d] is the part of the tensor that starts at (row, col). x
+ * points to the element of the first row for key keys.begin. */
 static void add_transposed(const head_work *w, key_sums to, const void *x, aoei_tensor from, size_t row, size_t col,
                            size_t rows, key_range keys) {
     multiply(w, (aoei_gemm_args){.M = keys.end - keys.begin,
@@ -389,7 +391,8 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
     const attention_job *j = w->job;
     const key_range keys = block_keys(w, q0, rows);
     const size_t row = w->first + q0;
-    const float *used = w->p; /* the probabilities that the forward pass multiplied by v: with dropout, if there is dropout */
+    /* the probabilities that the forward pass multiplied by v: w->dropped if there is dropout, otherwise w->p */
+    const float *used = w->p;
     probabilities(w, q0, rows, keys);
     if (j->a->drop.p > 0) {
         drop_block(w, w->dropped, w->p, q0, rows, keys);

@@ -38,8 +38,8 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
                              aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch, const aoei_attention *a,
                              aoei_tensor scratch);
 
-/* A span: the queries in rows [q_first, q_first + q_rows) of q and out attend to the keys in rows [k_first, k_first + k_rows)
- * of k and v. */
+/* A span is a set of queries that attend to one set of keys: each query in rows [q_first, q_first + q_rows) of q and out
+ * attends to all keys in rows [k_first, k_first + k_rows) of k and v. */
 typedef struct aoei_attention_span {
     uint32_t q_first, q_rows, k_first, k_rows; /* rows of the queries; rows of the keys */
     uint32_t text;                             /* index of the text, which selects dropout masks */
@@ -48,9 +48,9 @@ typedef struct aoei_attention_span {
 /* Returns the size in bytes of the scratch tensor for spans of up to max_queries queries and max_keys keys. */
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t max_queries,
                                     size_t max_keys);
-/* Computes the attention of spans[n], without a causal mask or a window. The arguments are otherwise those of
- * aoei_attention_forward. The output of a query is bit-identical to the output that aoei_attention_forward computes for equal
- * keys. */
+/* Computes the attention of spans[n], without a causal mask or a window. The other arguments are those of
+ * aoei_attention_forward. The output of a query is bit-identical to the output that aoei_attention_forward computes if the
+ * query attends to these keys. */
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch);
 /* Computes the gradients for spans[n]. dq is float32 or bf16 and is overwritten. dk and dv are float32, and the gradients of

@@ -10,8 +10,8 @@
 
 typedef struct entropy_job {
     const aoe_context *ctx;
-    aoei_tensor logits, grad; /* [M, V] each: logits is float32 and is overwritten by its gradient; grad is bf16 and receives
-                                 the rounded gradient, or is equal to logits */
+    aoei_tensor logits, grad; /* [M, V] each: logits is float32 and is overwritten by its gradient; grad is either `logits`, or
+                                 a bf16 tensor that receives the rounded gradient */
     const int32_t *target;    /* [M] target class of each row of logits */
     float scale;              /* factor of the gradient */
     double *loss;             /* [M] output: loss of each row, in nats */

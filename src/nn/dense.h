@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Dense layers, which are applied to pooled vectors. They always compute in float32: they are small, and a dense layer that
- * whitens vectors amplifies small differences.
+ * Dense layers, which are applied to pooled vectors. They always compute in float32, because they need little time, and because
+ * a dense layer that whitens the vectors amplifies rounding errors.
  */
 #ifndef AOEI_NN_DENSE_H
 #define AOEI_NN_DENSE_H
@@ -12,7 +12,8 @@
  * and contiguous. */
 void aoei_dense_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b, int with_tanh);
 /* Computes the gradients of a dense layer. dx is overwritten by the gradient of x. The gradients of w and b are added to dw and
- * db, which may be absent. x and y are the input and the output of the forward pass. The function modifies dy. */
+ * db; if dw or db is absent, its gradient is not computed. x and y are the input and the output of the forward pass. The
+ * function modifies dy. */
 void aoei_dense_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dw, aoei_tensor db, aoei_tensor dy, aoei_tensor x,
                          aoei_tensor y, aoei_tensor w, int with_tanh);
 

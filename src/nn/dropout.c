@@ -41,7 +41,7 @@ aoei_dropout_row aoei_dropout_token(const aoei_dropout *drop, const aoei_batch *
     };
 }
 
-/* Computes y = dropout(x) + residual for row r. If residual is absent, computes y = dropout(x). */
+/* Computes y = dropout(x) + residual for row r, with the masks of *d. If residual is absent, computes y = dropout(x). */
 static void drop_row(const dropout_job *j, size_t r, const aoei_dropout_row *d) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0), *residual = aoei_tensor_at(j->residual, r, 0);

@@ -18,7 +18,7 @@
 typedef struct aoei_dropout {
     double p;        /* probability of dropping an element; 0: no dropout */
     uint32_t key[2]; /* Philox key of the optimizer step, computed by aoei_dropout_key (base/random.h) */
-    uint32_t site;   /* dropout site: the result of aoei_site(layer, kind) or aoei_adapter_site */
+    uint32_t site;   /* number of the dropout site, for example the result of aoei_site(layer, kind) or aoei_adapter_site */
 } aoei_dropout;
 
 /* Kinds of dropout sites. The embedding output is site 0. Encoder layer l (counted from 0) has sites 4 l + 1 to 4 l + 3. */
@@ -33,7 +33,7 @@ static inline uint32_t aoei_site(size_t layer, uint32_t kind) {
 void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
                       const aoei_dropout *drop);
 
-/* ---- for code in nn/ that includes dropout in other operations */
+/* ---- only for operations of nn/ that apply dropout as a part of their computation */
 
 /* Returns the index of the text to which token `row` of the batch belongs. */
 size_t aoei_batch_text(const aoei_batch *b, size_t row);

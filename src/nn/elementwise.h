@@ -14,7 +14,7 @@ void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor 
 void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s);
 /* Computes y = activation(x) for each element. x and y have one type. y may be x. */
 void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation);
-/* Computes dx = dy * activation'(x) for each element. dy is float32. dx has the type of x. */
+/* Computes dx = dy * activation'(x) for each element. dy is float32. x and dx have one type, float32 or bf16. */
 void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
                               aoei_activation activation);
 

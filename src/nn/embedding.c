@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The embedding layer. The forward pass reads rows of the embedding tables and adds them. The backward pass adds the gradients
- * of the tokens in token order, so it divides its work over threads by columns, not by tokens.
+ * of all tokens in token order. Each of its tasks therefore processes all tokens, for a few columns.
  */
 #include "nn/embedding.h"
 
@@ -68,7 +68,7 @@ void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor w
     aoei_parallel_for(ctx->pool, (y.rows + ROWS - 1) / ROWS, forward_task, &j);
 }
 
-/* Adds the gradients of all tokens to COLUMNS columns of the gradients of the tables. */
+/* Adds the gradients of all tokens to the gradients of the tables, in COLUMNS columns. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const embedding_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);

@@ -10,9 +10,9 @@
 
 static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
 
-/* Limits of the size of the blocks of C. Initially, a block has at most `rows` rows and `cols` columns. Then the rows or the
- * columns of a block are halved until C has at least `tasks` blocks, or until a block would have fewer than min_rows rows or
- * min_cols columns. */
+/* Limits of the size of the blocks of C. Initially, a block has at most `rows` rows and `cols` columns. Then the number of rows
+ * or of columns of a block is halved until C has at least `tasks` blocks, or until neither can be halved: a block must have at
+ * least min_rows rows and min_cols columns. */
 typedef struct block_sizes {
     size_t rows, cols, min_rows, min_cols, tasks; /* the limits described above */
     size_t unit;                                  /* the number of rows of a block is a multiple of `unit` */
@@ -20,8 +20,8 @@ typedef struct block_sizes {
 
 /* limits for kernels with vector instructions */
 static const block_sizes for_vectors = {.rows = 256, .cols = 768, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
-/* Limits for the AMX kernel. Blocks have many rows, because tile instructions need data faster than the L2 and L3 caches
- * deliver it. A panel of B must therefore be used for many rows. */
+/* Limits for the AMX kernel. Tile instructions need data faster than the L2 and L3 caches deliver it, so a panel of B in the L1
+ * cache must be used for many rows. Blocks therefore have many rows. */
 static const block_sizes for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .min_rows = 256, .min_cols = 128, .tasks = 8, .unit = 32};
 
@@ -73,19 +73,20 @@ static void block_task(void *arg, size_t task, size_t worker) {
     (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Computes s->rows, s->cols and s->blocks_per_row. They depend only on the shapes and on whether the AMX kernel is used. */
+/* Computes s->rows, s->cols and s->blocks_per_row. They depend only on the shapes, on whether B is packed, and on whether the
+ * AMX kernel is used. */
 static void choose_blocks(grid *s) {
     const aoei_gemm_args *g = s->g;
     const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
-    /* if A has a single row, kernels process four panels at a time */
+    /* the number of columns of a block is a multiple of `unit`; if A has a single row, kernels process four panels at a time */
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
     s->rows = block_size(g->M, c->rows, c->unit);
     s->cols = block_size(g->N, c->cols, unit);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {
         const int by_rows = s->rows / 2 >= c->min_rows, by_cols = s->cols / 2 >= c->min_cols;
-        /* with vector instructions and packed B, rows are halved first, because fewer rows per block do not increase the
-         * packing work */
+        /* With vector instructions, rows are halved before columns in two cases: B is packed, so that fewer rows per block do
+         * not increase the packing work, or a block has at least as many rows as columns. */
         const int rows_first = !tiles && (g->packed || s->rows >= s->cols);
         if (by_rows && (!by_cols || rows_first))
             s->rows = block_size(g->M, s->rows / 2, c->unit);
@@ -126,7 +127,8 @@ typedef struct pack_job {
     int transposed;  /* 0: B is t; 1: B is the transpose of t, so B[k][n] is t[n][k] */
 } pack_job;
 
-/* Packs columns [n0, n1) of b, which has a type that the packing kernels accept. */
+/* Packs columns [n0, n1) of B into `packed`. B[k][n] is b[k * b_row + n * b_col]. b_type must be a type that the packing
+ * kernels accept. */
 static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dtype b_type, size_t b_row, size_t b_col,
                          size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
@@ -143,7 +145,8 @@ static void to_float32(const pack_job *j, float *to, size_t row, size_t col, siz
         k->from_bf16(to, aoei_tensor_at(j->t, row, col), n);
 }
 
-/* Packs columns [n0, n1) of a matrix whose type the packing kernels do not accept. First converts the columns to float32. */
+/* Packs columns [n0, n1) of B if the packing kernels do not accept the type of j->t. First converts the columns to float32, in
+ * the buffer `converted`. */
 static void pack_converted(const pack_job *j, float *converted, size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;

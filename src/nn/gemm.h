@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matrix multiplication on all threads of a context. The output is divided into blocks, which depend only on the shapes; a task
- * computes one block. Every element of the output is summed in the order that kernels.h defines.
+ * Matrix multiplication on all threads of a context. The output is divided into blocks, whose sizes do not depend on the number
+ * of threads; a task computes one block. Every element of the output is summed in the order that kernels.h defines.
  */
 #ifndef AOEI_NN_GEMM_H
 #define AOEI_NN_GEMM_H
@@ -17,15 +17,16 @@ void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_
 
 /* Multiplies A by B. B is b or, if `transposed` is 1, the transpose of b. A has the data type `type`. *g describes all operands
  * except B. workspace is absent or has aoei_linear_workspace bytes. If there is a workspace and g->packed is NULL, the function
- * packs B into the workspace on all threads in two cases: A has many rows, or B must be converted. */
+ * packs B into the workspace on all threads in two cases: A has at least 64 rows, or the type of b is not `type`. Without a
+ * workspace, b must have the type `type`, or g->packed must be set. */
 void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_gemm_args *g, aoei_tensor b, int transposed,
                    aoei_tensor workspace);
 
 /* Returns the size in bytes of the packed form of a weight [out, in] for inputs of data type `type`. The size is a multiple of
  * 64. */
 size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in);
-/* Packs the weight *w into `memory`, for inputs of data type `type`, and stores the location of the packed form in *w. memory
- * is aligned to 64 bytes. The caller owns it and frees it after the last use of the weight. */
+/* Packs the weight *w into `memory`, which has aoei_weight_packed_size bytes, for inputs of data type `type`. Sets w->packed
+ * and w->packed_type. memory is aligned to 64 bytes. The caller owns it and frees it after the last use of the weight. */
 void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory);
 
 #endif

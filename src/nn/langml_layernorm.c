@@ -95,7 +95,7 @@ void aoei_langml_layernorm_forward(const aoe_context *ctx, aoei_tensor y, aoei_t
 
 void aoei_langml_layernorm_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dgamma, aoei_tensor dbeta,
                                     aoei_tensor dy, aoei_tensor x, aoei_tensor stats, aoei_tensor gamma) {
-    /* dgamma and dbeta have the formulas of layer normalization if stats contains mean(x) and scale */
+    /* the formulas of dgamma and dbeta are those of LayerNorm, with the mean(x) and the scale that stats contains */
     if (dgamma.data)
         aoei_layernorm_backward(ctx, (aoei_tensor){0}, dgamma, dbeta, dy, x, stats, gamma);
     norm_job j = {.ctx = ctx, .y = dx, .stats = stats, .x = x, .gamma = gamma, .dy = dy};

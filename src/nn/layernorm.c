@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Layer normalization. The forward pass and dx are divided into blocks of rows, because the rows are independent. The parameter
- * gradients are sums over all rows in ascending order, so they are divided by columns.
+ * gradients are sums over all rows in ascending order, so each task computes a few columns of them.
  */
 #include "nn/layernorm.h"
 
@@ -8,14 +8,14 @@
 
 enum {
     BLOCK_ELEMENTS = 16384, /* approximate number of elements in a block of rows */
-    COLUMNS = 64            /* columns per task of the parameter gradients: four cache lines */
+    COLUMNS = 64            /* number of columns of dgamma and dbeta that one task computes: four cache lines */
 };
 
 typedef struct norm_job {
     const aoe_context *ctx;
     /* y is the output of the forward pass; in the backward pass, y is dx, the gradient of x */
     aoei_tensor y, stats, x, gamma, beta;
-    aoei_tensor dy, dgamma, dbeta; /* gradients of the output and of the parameters; absent in the forward pass */
+    aoei_tensor dy, dgamma, dbeta; /* gradients of y, gamma and beta; absent in the forward pass */
     float eps;
     size_t rows_per_task;
 } norm_job;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Linear layers, forward and backward, with optional activation, residual and adapter.
- * Shapes: N tokens, I input features, O output features.
+ * Linear layers, forward and backward, with optional activation, residual and adapter. Shapes: N tokens, I input features, O
+ * output features.
  *
- * The operations in nn/ allocate no memory and do not check shapes; the encoder checks them. They divide their work over
- * threads depending on shapes only. Gradients of parameters are always added to the stored gradients, token by token in
- * ascending order. The gradient of several batches is therefore bit-identical to the gradient of one batch that contains all
- * their texts.
+ * The operations in nn/ allocate no memory and do not check shapes; the encoder checks the shapes. They divide their work into
+ * tasks in a way that does not depend on the number of threads. Gradients of parameters are always added to the stored
+ * gradients, token by token in ascending order. The gradient of several batches is therefore bit-identical to the gradient of
+ * one batch that contains all their texts.
  */
 #ifndef AOEI_NN_LINEAR_H
 #define AOEI_NN_LINEAR_H
@@ -32,16 +32,16 @@ typedef struct aoei_linear_epilogue {
 void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                          const aoei_linear_epilogue *e);
 
-/* The gradients that aoei_linear_backward computes. The gradients of absent tensors are not computed. */
+/* The gradients that aoei_linear_backward computes. If dx, dw or db is absent, the function does not compute this gradient. */
 typedef struct aoei_linear_grads {
     /* [N, I] gradient of x, which is dy w; float32 or the type of dy. It is computed last and may share the memory of x. */
     aoei_tensor dx;
     int accumulate; /* 1: dy w is added to dx, which must be float32; 0: dx is overwritten */
     aoei_activation activation;
-    aoei_tensor gate; /* [N, I] of the type of dx. If present, dx = (dy w) * activation'(gate). If x = activation(gate), this is
-                         the gradient of gate */
-    aoei_tensor dw;   /* [O, I] float32; dy^T x is added to it */
-    aoei_tensor db;   /* [1, O] float32; the column sums of dy are added to it */
+    aoei_tensor gate;      /* [N, I] of the type of dx; may be absent. If it is present, the function computes dx = (dy w) *
+                              activation'(gate). If x = activation(gate), dx is then the gradient of gate */
+    aoei_tensor dw;        /* [O, I] float32; dy^T x is added to it */
+    aoei_tensor db;        /* [1, O] float32; the column sums of dy are added to it */
     aoei_tensor workspace; /* packing workspace of aoei_linear_workspace bytes; if it is absent, each task packs its part of the
                               operands, and dx is not supported in bf16 */
     const aoei_adapter *adapter; /* adapter of the layer; NULL: none */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Exact nearest-neighbor search. The scores of a block of queries and a block of texts are computed by one matmul. Then the row
- * of scores of each query is scanned. A heap contains the k best texts that were found so far for the query, and its root is
- * the worst of them. Texts are scanned in ascending order, so a text replaces the root only if its score is higher than the
- * score of the root.
+ * of scores of each query is scanned. A heap contains the k best texts of the query that have been found up to now. The root of
+ * the heap is the worst of these texts. Texts are scanned in ascending order, so a text replaces the root only if its score is
+ * higher than the score of the root.
  */
 #include "nn/nearest.h"
 #include "base/alloc.h"
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Number of queries and number of texts per block. A block of scores has 4 MB. The number of queries is so large that packing
+/* Number of queries and number of texts per block. A block of scores has 4 MB. Because of the large number of queries, packing
  * the texts takes little time compared with the matmul. */
 enum { QUERIES = 1024, TEXTS = 1024 };
 enum { ROWS = 16 /* queries per task */, LANES = 16 /* scores compared at a time */ };
@@ -49,7 +49,7 @@ static void replace_root(aoei_neighbor *heap, size_t n, aoei_neighbor x) {
     heap[at] = x;
 }
 
-/* Returns 1 if any of the LANES scores is above the limit. */
+/* Returns 1 if any of score[LANES] is above `limit`. */
 static int any_above(const float *score, float limit) {
     int any = 0;
     for (size_t i = 0; i < LANES; i++)

@@ -22,8 +22,8 @@ typedef struct adamw_job {
     aoei_adamw_f32 decay, plain; /* kernel arguments with weight decay; kernel arguments without weight decay */
 } adamw_job;
 
-/* Returns the number of elements that one task updates. If the segment is a weight with a packed form, a task updates the
- * AOEI_GEMM_PANEL rows of one packed panel. */
+/* Returns the number of elements of the segment that one task updates. If the segment is a weight with a packed form, a task
+ * updates the AOEI_GEMM_PANEL rows of the weight that form one packed panel. */
 static size_t block_length(const aoei_adamw_segment *s) {
     return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;
 }
@@ -41,8 +41,8 @@ size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
 /* Returns the segment that task `task` updates. */
 static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
     size_t low = 0, high = o->n_segments - 1;
-    while (low < high) { /* binary search for the last segment whose first_task is at most `task`. This segment is never empty:
-                            an empty segment has the first_task of the segment after it */
+    while (low < high) { /* binary search for the last segment whose first_task is at most `task`. An empty segment is never
+                            found, because it has the first_task of the segment after it */
         const size_t middle = (low + high + 1) / 2;
         if (o->segments[middle].first_task <= task)
             low = middle;
@@ -117,7 +117,7 @@ static void squares_task(void *arg, size_t task, size_t worker) {
 
 double aoei_sum_squares(const aoe_context *ctx, aoei_tensor t) {
     squares_job j = {.ctx = ctx, .x = aoei_f32(t), .n = t.rows * t.cols};
-    /* BLOCK, or the smallest multiple of BLOCK with which x has at most PARTIALS blocks */
+    /* number of elements per task: a multiple of BLOCK, so large that there are at most PARTIALS tasks */
     j.block = (j.n / BLOCK / PARTIALS + 1) * BLOCK;
     const size_t n_tasks = (j.n + j.block - 1) / j.block;
     aoei_parallel_for(ctx->pool, n_tasks, squares_task, &j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization") and gradient norms. Four contiguous float32 tensors
- * [1, P] contain the values, the gradients and both moments of all P parameters. They are called flat tensors. The flat tensors
- * are divided into segments, in ascending order and without gaps.
+ * [1, P] contain the values, the gradients and both moments of all P parameters. They are called flat tensors. The elements of
+ * the flat tensors are divided into segments. The segments are in ascending order and have no gaps between them.
  */
 #ifndef AOEI_NN_OPTIMIZER_H
 #define AOEI_NN_OPTIMIZER_H
@@ -23,13 +23,13 @@ typedef struct aoei_adamw_segment {
 size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n);
 
 typedef struct aoei_adamw {
-    double lr, beta1, beta2, eps, weight_decay; /* parameters of AdamW; lr is the learning rate of this step */
+    double lr, beta1, beta2, eps, weight_decay; /* parameters of AdamW as in PyTorch; lr is the learning rate of this step */
     double grad_scale;                          /* factor of the gradients; used to clip them */
     uint64_t step;                              /* number of this step, counted from 1, for the bias correction */
     const aoei_adamw_segment *segments;         /* [n_segments] segments, prepared by aoei_adamw_plan */
     size_t n_segments, n_tasks;                 /* number of segments; result of aoei_adamw_plan */
 } aoei_adamw;
-/* Updates the values, the moments and the packed forms, and sets the gradients to 0. */
+/* Runs one step of AdamW: updates `value`, the moments m and v, and the packed forms of the weights, and sets `grad` to 0. */
 void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad, aoei_tensor m, aoei_tensor v,
                      const aoei_adamw *o);
 /* Returns the sum of squares of a contiguous float32 tensor, computed in double. The tensor is divided into blocks whose size

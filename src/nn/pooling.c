@@ -105,7 +105,7 @@ void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pool
     aoei_parallel_for(ctx->pool, batch->n_texts, forward_task, &j);
 }
 
-/* Sets rows [begin, begin + T) of `to` to from[D] * share. */
+/* Sets each of the rows [begin, begin + T) of `to` to share * from[D]. */
 static void spread(aoei_tensor to, size_t begin, size_t T, const float *from, double share) {
     for (size_t t = 0; t < T; t++) {
         float *row = aoei_tensor_at(to, begin + t, 0);

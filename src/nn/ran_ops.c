@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Element-wise operations of the encoder of recurrent attention networks (RAN): swish with rotary positions, and gated sums.
- * Rows are computed in float32. bf16 rows are converted to float32, and results are rounded to bf16 once. Rows are independent
- * and are distributed over threads.
+ * Rows are computed in float32: bf16 inputs are converted to float32, and bf16 results are rounded once. Rows are independent;
+ * each task computes a block of rows.
  */
 #include "nn/ran_ops.h"
 
@@ -96,7 +96,7 @@ static void swish_row(const swish_job *j, size_t row, float *scratch) {
     write_row(j->ctx, j->y, row, y);
 }
 
-/* Computes dx, the gradient of x, for one row of swish_row. */
+/* The backward pass of swish_row: computes dx, the gradient of x, for one row. */
 static void gradient_row(const swish_job *j, size_t row, float *scratch) {
     const size_t n = j->x.cols;
     float *d = scratch, *dg = scratch + n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * RMSNorm. The forward pass and dx are divided into blocks of rows. The gradient of the weight is a sum over all rows in
- * ascending order, so it is divided by columns.
+ * ascending order, so each task computes a few columns of it.
  */
 #include "nn/rmsnorm.h"
 
@@ -8,13 +8,13 @@
 
 enum {
     BLOCK_ELEMENTS = 16384, /* approximate number of elements in a block of rows */
-    COLUMNS = 64            /* columns per task of the gradient of the weight */
+    COLUMNS = 64            /* number of columns of dgamma that one task computes */
 };
 
 typedef struct norm_job {
     const aoe_context *ctx;
     aoei_tensor y, stats, x, gamma; /* y is the output of the forward pass; in the backward pass, y is dx, the gradient of x */
-    aoei_tensor dy, dgamma;         /* gradients of the output and of the weight; absent in the forward pass */
+    aoei_tensor dy, dgamma;         /* gradients of y and gamma; absent in the forward pass */
     float eps;
     size_t rows_per_task;
 } norm_job;

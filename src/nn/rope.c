@@ -23,7 +23,7 @@ typedef struct rope_job {
     float direction;   /* 1 for the rotation, or -1 for its inverse */
 } rope_job;
 
-/* Returns the angle in radians by which pair i of a head is rotated per position, in a text of T tokens. */
+/* Returns the angle in radians between two adjacent positions for pair i of a head with d components, in a text of T tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double share = 2 * (double)i / (double)d, n = (double)r->positions;
     double theta = r->theta;

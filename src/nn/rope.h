@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Rotary positions (RoPE, Su et al. 2021). Component i of a head is paired with component i + d / 2, as in Hugging Face's
- * LLaMA. The angles can be scaled for texts that are longer than the texts of pretraining.
+ * LLaMA. The angles can be scaled, so that the model can encode texts that are longer than those of its pretraining.
  */
 #ifndef AOEI_NN_ROPE_H
 #define AOEI_NN_ROPE_H
@@ -14,11 +14,11 @@
 typedef enum aoei_rope_scaling {
     AOEI_ROPE_PLAIN,
     AOEI_ROPE_LINEAR,  /* positions are divided by `factor` */
-    AOEI_ROPE_DYNAMIC, /* in texts of T > positions tokens, theta is multiplied by (factor T / positions - factor + 1)^(d / (d -
-                          2)) */
+    AOEI_ROPE_DYNAMIC, /* in texts with T tokens, where T > positions, theta is multiplied by (factor * T / positions - factor +
+                          1)^(d / (d - 2)) */
     AOEI_ROPE_LLAMA3   /* the wavelength of a pair is the number of tokens per full rotation. Wavelengths above positions / low
                           are multiplied by `factor`, and wavelengths below positions / high are unchanged. Between these limits,
-                          the angle is interpolated */
+                          the angle is interpolated linearly in the number of rotations per `positions` tokens */
 } aoei_rope_scaling;
 typedef struct aoei_rope {
     double theta; /* base of the angles: without scaling, pair i is rotated by position * theta^(-2 i / d) */

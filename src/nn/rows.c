@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Copies, or adds, selected rows between a matrix and a smaller matrix, for model heads that use only a few tokens.
+ * Copies or adds rows between a larger and a smaller matrix, for example for model heads that process only a few tokens.
  */
 #include "nn/rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Gathers and scatters rows of matrices. For each row i of the smaller matrix of a call, index[i] is a row of the larger
- * matrix. Both matrices have one type.
+ * Gathers and scatters rows of matrices. Each call has a larger and a smaller matrix of one type. index[i] is the row of the
+ * larger matrix that corresponds to row i of the smaller matrix.
  */
 #ifndef AOEI_NN_ROWS_H
 #define AOEI_NN_ROWS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Allocates tensors from arenas, and fills, copies and reads them. Functions that process all elements of a tensor divide it
- * into blocks. The blocks depend only on the shape.
+ * into blocks, which depend only on its shape. Each task processes one block.
  */
 #include "nn/tensor.h"
 
@@ -72,9 +72,10 @@ typedef struct block_work {
     const aoe_context *ctx;
     aoei_tensor to;    /* [rows, cols] output; absent: the tasks write nothing */
     aoei_tensor from;  /* [rows, cols] input; absent: the tasks write zeros */
-    size_t rows, cols; /* shape of both matrices; contiguous matrices are treated as a single row, except int8 matrices */
+    size_t rows, cols; /* shape of both matrices; if both are contiguous and neither is int8, they are treated as matrices with
+                          a single row */
     size_t block_rows, block_cols; /* shape of a block */
-    /* output: set to 1 if an element of `from` is not finite; NULL: the tasks copy or clear and do not check */
+    /* output: set to 1 if an element of `from` is not finite; NULL: the tasks do not check the elements */
     atomic_int *bad;
 } block_work;
 

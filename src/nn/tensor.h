@@ -22,14 +22,15 @@ typedef struct aoei_tensor {
     /* packed form of a weight [out, in] for y = x w^T, for the instruction set of the context; NULL: not packed */
     void *packed;
     aoei_dtype type;        /* element type, AOEI_F32 by default */
-    aoei_dtype packed_type; /* type of the inputs x for which `packed` was computed */
+    aoei_dtype packed_type; /* type of the inputs x for which `packed` was computed; unused if `packed` is NULL */
 } aoei_tensor;
 
 /* Returns an uninitialized float32 tensor. */
 aoei_tensor aoei_tensor_take(aoei_arena *a, size_t rows, size_t cols);
 /* Returns an uninitialized tensor of `type`. */
 aoei_tensor aoei_tensor_take_typed(aoei_arena *a, aoei_dtype type, size_t rows, size_t cols);
-/* Returns a float32 tensor of at least `bytes` bytes for temporary data. In a measuring arena, the tensor is absent. */
+/* Returns a float32 tensor of at least `bytes` bytes, which functions use as workspace. In a measuring arena, the tensor is
+ * absent. */
 aoei_tensor aoei_workspace_take(aoei_arena *a, size_t bytes);
 /* Returns a read-only tensor whose data is a float32 weight in the caller's memory, for example in a mapped file. The memory is
  * aligned to 4 bytes. */
@@ -50,7 +51,7 @@ aoei_tensor aoei_tensor_slice(aoei_tensor t, size_t offset, size_t rows, size_t 
 void aoei_tensor_zero(const aoe_context *ctx, aoei_tensor t);
 void aoei_tensor_write(const aoe_context *ctx, aoei_tensor t, const float *host); /* copies host to t */
 void aoei_tensor_read(const aoe_context *ctx, float *host, aoei_tensor t);        /* copies t to host */
-/* copies `from` to `to`, which has an equal shape; converts between types */
+/* copies `from` to `to`, which must have the shape of `from`; converts between types */
 void aoei_tensor_copy(const aoe_context *ctx, aoei_tensor to, aoei_tensor from);
 /* returns 1 if all elements of t, a float32 tensor, are finite */
 int aoei_tensor_finite(const aoe_context *ctx, aoei_tensor t);
