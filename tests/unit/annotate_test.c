@@ -29,8 +29,8 @@ typedef struct fixture {
     const char *file;                  /* path of the input file, the pointer `texts`; a.files points to this field */
     char *out;                         /* output of the last run, NUL-terminated; capacity MAX_OUTPUT */
     size_t len;                        /* bytes in out */
-    /* polls: number of calls of the progress callback. stop_after: the callback cancels the run after this number of responses
-     * (0: never). */
+    /* polls: number of calls of the callback `progress` or, in a dry run, of the callback for prompts. stop_after: the callback
+     * cancels the run after this number of responses (0: never). */
     size_t polls, stop_after;
     aoe_annotate_options a;
     aoe_annotate_result r;
@@ -212,8 +212,8 @@ static void labels_and_templates(void **state) {
     assert_non_null(strstr(b->err.message, "not a JSON object"));
 }
 
-/* Tests a run with several models. Sentences that equal the input text, or that another model has already returned, must be
- * dropped. A later run that writes triplets must reuse the cached responses. */
+/* Tests a run that sends every prompt to four models. Sentences that equal the input text, or that another model has already
+ * returned, must be dropped. A later run that writes triplets must reuse the cached responses. */
 static void ensemble(void **state) {
     fixture *b = *state;
     set_models(b, 4, "numbered", "json", "bullets", "stream");
@@ -254,10 +254,10 @@ static void answers_without_sentences(void **state) {
     b->a.positives = 2;
     b->a.negatives = 0;
     annotate_ok(b);
-    assert_int_equal(b->r.rows, 3); /* the second sentence is truncated */
+    assert_int_equal(b->r.rows, 3); /* each response ends in the middle of its second sentence, which is dropped */
 }
 
-/* ---- identical output */
+/* ---- runs that must give identical output */
 
 static void any_concurrency_despite_errors(void **state) {
     fixture *b = *state;
@@ -316,7 +316,7 @@ static void stopped_and_resumed(void **state) {
     free(want);
 }
 
-/* ---- spending */
+/* ---- limits on tokens and on cost */
 
 static void limits(void **state) {
     fixture *b = *state;
@@ -325,8 +325,9 @@ static void limits(void **state) {
     for (size_t concurrency = 1; concurrency <= 8; concurrency *= 8) {
         clear_cache(b);
         b->a.chat.concurrency = concurrency;
-        /* A call is sent if the limit permits about 270 tokens, the maximum of a call. Each call then uses only 90 tokens. The
-         * limit therefore permits four calls: 3 * 90 + 270 <= 600, but 4 * 90 + 270 > 600. */
+        /* A call (one prompt that is sent to one model) is allowed if the limit permits about 270 tokens, the maximum of a
+         * call. Each call then uses only 90 tokens. The limit therefore permits four calls: 3 * 90 + 270 <= 600, but 4 * 90 +
+         * 270 > 600. */
         b->a.chat.max_total_tokens = 600;
         annotate_ok(b);
         assert_int_equal(b->r.chat.asked, 4);
@@ -519,7 +520,7 @@ static void bad_inputs(void **state) {
     assert_int_equal(annotate(b), AOE_EARG);
 }
 
-/* ---- secrets */
+/* ---- API keys */
 
 static void no_key_anywhere(void **state) {
     fixture *b = *state;
@@ -642,7 +643,7 @@ static void scores_of_json_rows(void **state) {
     assert_true(b->sr.mean == 5);
 }
 
-/* ---- memory */
+/* ---- failed allocations */
 
 typedef struct memory_run {
     fixture *b;

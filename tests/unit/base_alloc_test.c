@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests memory allocation: alignment, overflow checks of sizes, counters, and injected failures of the n-th call. Also tests
- * arenas. An arena without memory only measures; the size that it reports must equal the size of the real layout.
+ * Tests memory allocation: alignment, overflow checks of sizes, the counter of calls, and injected failures of the n-th call.
+ * Also tests arenas. An arena without memory only computes the size of a layout. This size must equal the size of the layout in
+ * an arena with memory.
  */
 #include <string.h>
 

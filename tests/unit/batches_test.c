@@ -117,8 +117,8 @@ static void test_bad_examples(void **state) {
     expect_rejected("x.tsv", "query\tpositive\n", "no rows");
 }
 
-/* Returns a table of n rows. Row i has the query i % 7, which several rows have, and a positive that no other row has. The
- * caller frees the table. */
+/* Returns a table of n rows. Row i has query number i % 7, which several rows share, and a positive that occurs in no other
+ * row. The caller frees the table. */
 static char *shared_rows(size_t n) {
     char *text = malloc(64 + n * 160);
     size_t at = (size_t)sprintf(text, "query\tpositive\n");

@@ -301,7 +301,7 @@ static void test_stats(void **state) {
     }
     assert_true(r.characters.quantile[0] == 0 && r.characters.quantile[2] == 1 && r.characters.quantile[6] == 6);
     assert_true(fabs(r.characters.mean - 17.0 / 13) < 1e-12);
-    /* the position 0.99 * 12 = 11.88 is between the sorted values 1 and 6 */
+    /* the quantile 0.99 is at position 0.99 * 12 = 11.88, between the sorted values 1 and 6: 1 + 0.88 * 5 = 5.4 */
     assert_true(fabs(r.characters.quantile[5] - 5.4) < 1e-12);
     assert_int_equal(r.characters.longer, 1);
     assert_true(fabs(r.words.mean - 14.0 / 13) < 1e-12 && r.words.quantile[6] == 3);
@@ -445,7 +445,7 @@ static void test_check_errors(void **state) {
     free(path);
 }
 
-/* ---- memory */
+/* ---- failed allocations */
 
 static char *memory_path;
 

@@ -46,7 +46,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Evaluates the tiny model twice on a dev set. Returns the second score. */
+/* Evaluates the tiny model, opened with this max_length, twice on the dev set d. Returns the second score. Unless pairs is
+ * NULL, also evaluates the model on these pairs with aoe_eval_pairs and writes the result to *pairs_result. */
 static double evaluate(aoe_dev_set *d, size_t max_length, aoe_sts_result *pairs_result, const aoe_pairs *pairs) {
     aoe_error err = {0};
     aoe_model *model = NULL;

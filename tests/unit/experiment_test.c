@@ -357,7 +357,7 @@ static void pairs_are_read_as_written(void **state) {
     free_fake(&f, output);
 }
 
-/* ---- processes */
+/* ---- jobs that run in child processes */
 
 enum { JOBS = 5 };
 
@@ -417,7 +417,7 @@ static void processes_report_their_end(void **state) {
     free(log);
 }
 
-/* ---- arguments */
+/* ---- options and their descriptions */
 
 static void bad_options_write_nothing(void **state) {
     (void)state;

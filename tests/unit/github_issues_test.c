@@ -143,7 +143,8 @@ static void check_known(const run *r, int all, int graphql) {
         assert_true(r->result.positives[i] > 0);
     }
     assert_int_equal(positives, known);
-    assert_int_equal(negatives + r->result.without, known); /* splits with few issues have too few candidates for negatives */
+    /* `without` counts the pairs without a negative, because a split with few issues may have too few candidates */
+    assert_int_equal(negatives + r->result.without, known);
 }
 
 static int equal_outputs(const run *a, const run *b) {
@@ -267,7 +268,8 @@ static void test_refresh(void **state) {
     r.o.refresh = 1;
     must_collect(&r);
     assert_int_equal(r.result.requests, answers);
-    assert_true(r.result.unchanged + 2 >= answers - 4); /* nearly all responses that are not errors must be unchanged */
+    /* all responses must be unchanged, except 4 errors and at most 2 other responses */
+    assert_true(r.result.unchanged + 2 >= answers - 4);
     github.version = 1;
     must_collect(&r);
     assert_int_equal(r.result.requests, answers);

@@ -31,7 +31,7 @@
 
 enum { KILLED = 77, DONE = 78 };
 
-static int steps_left; /* number of the step at which the process is killed or calls begin to fail; 0: never */
+static int steps_left; /* the process is killed, or calls begin to fail, at this step, counted from now; 0: never */
 static int adapters;   /* 1: adapters are saved instead of a full model */
 static int failing;    /* 1: the process is not killed, but all further calls of rename() fail */
 

@@ -134,7 +134,7 @@ static void test_exact(void **state) {
     }
 }
 
-/* Tests that the result is the first k texts, in ascending order, if all scores are equal. */
+/* Tests equal scores: the results must be the k texts with the lowest indices, in ascending order of the indices. */
 static void test_all_equal(void **state) {
     (void)state;
     enum { N = 2100, K = 20 };

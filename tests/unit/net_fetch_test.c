@@ -274,7 +274,7 @@ static void test_jitter_is_seeded(void **state) {
     assert_true(passed[0] != passed[2]);
 }
 
-/* -------------------------------------------------------------------- limits */
+/* --------------------------------------------------------------- rate limits */
 
 static void test_retry_after(void **state) {
     (void)state;
@@ -382,7 +382,7 @@ static void test_cancelling(void **state) {
     assert_passed(500, 501); /* the limit of the cancelled calls still applies */
 }
 
-/* -------------------------------------------------------------------- classification */
+/* ------------------------------------------------ responses classified by a callback */
 
 static aoei_response_class classify_body(void *user, const aoei_http_response *r) {
     (void)user;
@@ -418,7 +418,7 @@ static void test_classification(void **state) {
     assert_message("invalid response (status 200)");
 }
 
-/* --------------------------------------------------------------------- store */
+/* ---------------------------------------------------------- cached responses */
 
 static int version; /* version of the resource /list, which the server sends in the ETag header and in the body */
 
@@ -632,7 +632,7 @@ static void test_stop_and_resume(void **state) {
     assert_int_equal(test_server_count(server, NULL), 4);
 }
 
-/* ------------------------------------------------------------ threads, memory */
+/* --------------------------------------------- threads and failed allocations */
 
 static _Atomic int good_answers;
 

@@ -75,7 +75,7 @@ static void assert_body(const char *text) {
     assert_int_equal(answer.body.len, strlen(text));
 }
 
-/* ------------------------------------------------------------------ answers */
+/* ---------------------------------------------------------------- responses */
 
 static void echo(void *user, const test_request *q, test_answer *a) {
     (void)user;
@@ -225,7 +225,7 @@ static void test_redirects_rejected(void **state) {
     }
 }
 
-/* -------------------------------------------------------------------- token */
+/* ------------------------------------------------------------- access token */
 
 static void test_token_is_sent_to_its_origin_only(void **state) {
     (void)state;
@@ -482,7 +482,7 @@ static void test_json(void **state) {
     assert_message("empty");
 }
 
-/* ------------------------------------------------------------------- memory */
+/* ------------------------------------------------------- failed allocations */
 
 static int use_once(void *arg) {
     aoei_http *h;

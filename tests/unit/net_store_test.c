@@ -65,7 +65,7 @@ static int64_t query(const char *path, const char *sql) {
     return value;
 }
 
-/* ------------------------------------------------------------------- answers */
+/* ---------------------------------------------------------- stored responses */
 
 /* Tests file permissions. A new store is readable only by its owner, for any umask. An existing file keeps its permissions. */
 static void test_private(void **state) {
@@ -179,7 +179,7 @@ static void test_results(void **state) {
     free(path);
 }
 
-/* --------------------------------------------------------------- other files */
+/* ------------------------------------------- files that are not valid stores */
 
 static void execute_sql(const char *path, const char *sql) {
     sqlite3 *db;
@@ -511,7 +511,7 @@ static void test_waits_for_a_lock(void **state) {
     free(path);
 }
 
-/* --------------------------------------------------------------------- memory */
+/* --------------------------------------------------------- failed allocations */
 
 static int use_once(void *arg) {
     aoei_store *s;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the retrieval evaluation. An encoder for tests maps each text to a unit vector: the text is the angle in degrees. For
- * groups of texts and for folders in the format of BEIR, the metrics are compared with values computed by hand. For random
- * groups, they are compared with a brute-force reference. Other tests cover the random choice of a query for each group, ties
- * and invalid input.
+ * groups of texts (the texts of a group are relevant to each other) and for folders in the format of BEIR, the metrics are
+ * compared with values computed by hand. For random groups, they are compared with a brute-force reference. Other tests cover
+ * the random choice of a query for each group, ties and invalid input.
  */
 #include <math.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
 #include "eval/sts.h"
 #include "table/pairs.h"
 
-/* ------------------------------------------------------------ the reports */
+/* ------------------------------------------------- collecting the results */
 
 typedef struct reports {
     size_t n;

@@ -38,7 +38,7 @@ static void test_vocab_lines(void **state) {
     assert_int_equal(aoei_tokenizer_id(t, "b", 1), 7);
     assert_int_equal(aoei_tokenizer_id(t, "a", 1), 8); /* the id of a token that occurs twice is the number of its last line */
     assert_null(aoe_tokenizer_token(t, 5).data);
-    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line uses up an id, but is not a token */
+    assert_null(aoe_tokenizer_token(t, 6).data); /* an empty line is not a token; its line number is not used as an id */
     assert_int_equal(aoei_tokenizer_id(t, "last", 4), 9);
     assert_int_equal(aoe_tokenizer_vocab_size(t), 10);
     aoe_tokenizer_close(t);
