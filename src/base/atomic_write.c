@@ -135,7 +135,8 @@ static int open_temp_file(aoei_writer *w, const struct stat *old, aoe_error *err
     }
     if (old)
         (void)fchmod(w->lock, old->st_mode & 07777); /* keeps the permissions if the system allows it */
-    /* the stream has its own descriptor, so that the lock is held until the rename, after the stream is closed */
+    /* the stream gets its own descriptor: closing the stream then does not close w->lock, which must stay locked until the
+     * rename */
     const int fd = fcntl(w->lock, F_DUPFD_CLOEXEC, 0);
     w->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (w->file)

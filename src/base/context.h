@@ -20,7 +20,8 @@ struct aoe_context {
 /* Size of a worker's scratch buffer in floats. */
 #define AOEI_WORKER_SCRATCH ((size_t)1024 * 1024)
 
-/* Returns the scratch buffer of a worker: [AOEI_WORKER_SCRATCH] floats, 64-byte aligned, owned by the context. */
+/* Returns the scratch buffer of the thread with index `worker` in the pool (aoei_task_fn): [AOEI_WORKER_SCRATCH] floats,
+ * 64-byte aligned, owned by the context. */
 float *aoei_worker_scratch(const aoe_context *ctx, size_t worker);
 
 /* Fills `ctx`, which may be on the caller's stack, with a context that has a CPU tier but no threads and no scratch buffers.

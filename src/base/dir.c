@@ -162,7 +162,7 @@ int aoei_remove_tree(const char *path, aoe_error *err) {
     return code;
 }
 
-/* Creates and removes an unnamed file. Returns 0, or the errno of the failure. */
+/* Tests whether files can be created in `dir`: creates and removes an unnamed file. Returns 0, or the errno of the failure. */
 static int probe_dir(const char *dir) {
     if (aoei_io_step())
         return errno;

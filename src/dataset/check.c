@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Implements aoe_data_check. All files are read first; then their rows are checked in order. Rows with equal texts have the
- * same key. To find duplicates and leaks, the first row with each key and the first row with each text are stored. A row number
- * counts the rows of all files from 0. NONE is stored where no row exists.
+ * same key. To find duplicates in a file, and rows or texts that are also in an earlier file, the first row with each key and
+ * the first row with each text are stored. A row number counts the rows of all files from 0. The value NONE means that there is
+ * no such row.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -107,8 +107,7 @@ static int index_texts(converter *f, aoe_error *err) {
     return rc;
 }
 
-/* Groups the rows by their first text and stores the groups in f->first and f->next. A text that only occurs as a second text
- * has an empty group. */
+/* Groups the rows by text1 and stores the groups in f->first and f->next. The group of a text that is only a text2 is empty. */
 static int group_rows(converter *f, aoe_error *err) {
     const aoei_examples *e = &f->examples;
     int rc = index_texts(f, err);
@@ -144,8 +143,8 @@ static int write_triplet(converter *f, size_t positive, size_t negative, aoe_err
     return write_row(f, positive, output_cell(f, positive, 0), output_cell(f, positive, 1), output_cell(f, negative, 1), err);
 }
 
-/* Writes the triplets for one first text. positive: [n_positive] rows with this first text whose label is at least the
- * threshold. negative: [n_negative] rows with this first text whose label is below the threshold. */
+/* Writes the triplets for one query. positive: [n_positive] rows whose text1 is the query and whose label is at least the
+ * threshold. negative: [n_negative] rows whose text1 is the query and whose label is below the threshold. */
 static int write_triplets_of(converter *f, const size_t *positive, size_t n_positive, const size_t *negative, size_t n_negative,
                              aoei_rng *rng, aoe_error *err) {
     int rc = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Computes the highest accuracy and the highest F1 over all thresholds, and the average precision. The pairs are processed
- * once, in descending order of their scores. Pairs with equal scores are accepted together. Counts are exact; only divisions
- * are rounded.
+ * once, in descending order of their scores. Pairs with equal scores are accepted (predicted to be positive) together. Counts
+ * are exact; only divisions are rounded.
  */
 #include "aoe.h"
 #include "aoe_eval.h"

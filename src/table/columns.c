@@ -156,8 +156,8 @@ static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_
     return aoei_columns_fail(t, problem, remedy, err);
 }
 
-/* Sets *index to the column of role r. If given.data is not NULL, this is the column named `given`. Otherwise, it is the first
- * column in r->names that the table has. An exact match takes precedence over a match that ignores case. */
+/* Sets *index to the column of role r. If given.data is not NULL, the column named `given` is used. Otherwise, the first name
+ * in r->names that is a column of the table is used. An exact match takes precedence over a match that ignores case. */
 static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *index, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     size_t count = given.data ? aoei_columns_find(t, given, index) : 0;

@@ -11,12 +11,12 @@
 #include "aoe_data.h"
 #include "table/table.h"
 
-/* Selects the columns of t for a kind of examples. After this, field[i] of each row belongs to the i-th role of the kind;
- * aoe_example_kind lists the roles. columns: "role=name,...", or NULL. A role that `columns` does not contain uses its
+/* Selects the columns of t for a kind of examples. After this call, aoei_row.field[i] is the value for the i-th role of the
+ * kind; aoe_example_kind lists the roles. columns: "role=name,...", or NULL. A role that `columns` does not contain uses its
  * recognized names. Errors:
  * - AOE_EARG if `columns` is malformed, or contains an unknown role or one role twice
- * - AOE_EFORMAT if the table has no column, or two columns, with the name for a role; the message lists the recognized names
- * and the columns of the table
+ * - AOE_EFORMAT if the table has no column for a role, or several columns with the selected name; the message lists the
+ * recognized names and the columns of the table
  * - AOE_ENOMEM */
 int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err);
 /* Detects the kind of examples from the columns of t. Sets *kind to the first of these kinds for which t has all columns:

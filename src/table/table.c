@@ -245,7 +245,7 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
 }
 
 /* Checks if the first line has the form "sep=;", which Excel writes. If so, skips the line; if *delimiter is 0, sets *delimiter
- * to the character after "sep=". Returns 1, 0 if the file is empty, or an error. */
+ * to the character after "sep=". Returns 1 on success, 0 if the file is empty, or an error. */
 static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     aoei_line line = {0};
     const int rc = aoei_lines_peek(t->lines, &line, err);
@@ -260,7 +260,8 @@ static int read_separator_line(aoei_table *t, char *delimiter, aoe_error *err) {
     return aoei_lines_next(t->lines, &line, err);
 }
 
-/* Sets t->format and t->csv.delimiter. delimiter: 0 to detect the delimiter. Returns 1, 0 if the file is empty, or an error. */
+/* Sets t->format and t->csv.delimiter. delimiter: 0 to detect the delimiter. Returns 1 on success, 0 if the file is empty, or
+ * an error. */
 static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
     aoei_line header = {.data = ""};
     int rc = read_separator_line(t, &delimiter, err);
