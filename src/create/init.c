@@ -30,7 +30,7 @@
 #include "modeldir/publish.h"
 
 #define MIN_POSITIONS ((size_t)3) /* positions for [CLS], one token and [SEP] */
-/* size of the buffer for generated weights, in floats; larger if one weight is larger */
+/* Size in floats of the buffer for generated weights. If a weight is larger, the buffer has the size of this weight. */
 #define BUFFER_FLOATS ((size_t)64 << 20)
 
 /* Error messages about the configuration contain this text instead of a file name, because the configuration is not read from a
@@ -136,7 +136,7 @@ typedef struct weight_generator {
     uint64_t seed;
     const new_model *m; /* borrowed */
     size_t begin, end;  /* `buffer` contains the weights of the slots [begin, end) */
-    size_t *offset;     /* [slots of the model] offset in `buffer`, in floats, of each slot in [begin, end); owned */
+    size_t *offset;     /* [number of slots] offset in `buffer`, in floats, of the weight of each slot in [begin, end); owned */
     float *buffer;      /* [size] generated weights, owned */
     size_t size;        /* capacity of `buffer` in floats; at least the size of the largest weight */
 } weight_generator;
@@ -201,7 +201,7 @@ static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err
     return m->settings.prompt ? 0 : aoei_fail_nomem(err, 1);
 }
 
-/* Trains or opens the tokenizer, then creates the configuration again with the size of its vocabulary. */
+/* Trains or opens the tokenizer, then creates the configuration again with the vocabulary size of the tokenizer. */
 static int make_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn feed, void *user, aoe_error *err) {
     int rc =
         o->tokenizer_from ? aoe_tokenizer_open(&m->tokenizer, o->tokenizer_from, err) : train_tokenizer(m, o, feed, user, err);

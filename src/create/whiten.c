@@ -26,7 +26,7 @@
 
 enum { BATCH = 4096 /* number of texts that are embedded at a time */ };
 #define LOG_INTERVAL 10.0 /* seconds between progress messages */
-/* relative to the largest eigenvalue; smaller eigenvalues are treated as rounding errors of float32 */
+/* Eigenvalues of at most MIN_EIGENVALUE times the largest eigenvalue are treated as rounding errors of float32. */
 #define MIN_EIGENVALUE 1e-9
 
 /* The sums over embeddings from which mean and covariance are computed. The first embedding is subtracted from each embedding,

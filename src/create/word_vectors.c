@@ -35,14 +35,14 @@
 #include "tokenizer/vocab.h"
 
 enum { CHUNK_ROWS = 4096 /* vectors per chunk of memory */, MAX_DIMS = 65536 };
-/* The WordPiece prefix of tokens that continue a word, with a JSON escape sequence. No word in the vocabulary begins with this
- * character, so WordPiece never splits a word into subwords. */
+/* The WordPiece prefix of tokens that continue a word. It is the character U+0001, written as a JSON escape sequence. No word
+ * in the vocabulary begins with this character, so WordPiece never splits a word into subwords. */
 #define CONTINUATION_PREFIX "\\u0001"
 #define UNKNOWN             "[UNK]"
 
-/* A regular expression, with JSON escape sequences. After texts were split at white space, each match becomes a separate token.
- * Matches are clitics such as n't and 's, two or more dots, and punctuation that does not have a word character on both
- * sides. */
+/* The regular expression of the pre-tokenizer, written with JSON escape sequences. After a text has been split at white space,
+ * each match of the expression becomes a separate token. Matches are clitics such as n't and 's, two or more dots, and
+ * punctuation that does not have a word character on both sides. */
 static const char split_pattern[] =
     "n't(?!\\\\w)|'(?:s|re|ve|ll|m|d)(?!\\\\w)|\\\\.{2,}|(?<!\\\\w)[^\\\\w\\\\s]|[^\\\\w\\\\s](?!\\\\w)";
 

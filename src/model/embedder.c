@@ -31,7 +31,8 @@ struct aoe_embedder {
     aoei_arena arena;    /* owned */
     aoei_encoder_state state; /* activations of the current batch, in the arena */
     aoei_tensor pooled;       /* [texts, hidden] output of the pooling, in the arena */
-    /* [texts, D] output of the dense layer, in the arena. If the model has no dense layer, `vectors` is equal to `pooled`. */
+    /* [texts, D] vectors of the texts, where D is aoe_model_dims(model); in the arena. They are the output of the dense layer.
+     * If the model has no dense layer, `vectors` is equal to `pooled`. */
     aoei_tensor vectors;
     float *chunk_vector;      /* [D] vector of one chunk, owned */
     aoei_batch_buffer buffer; /* token ids of the current batch, owned */
@@ -56,8 +57,8 @@ static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *po
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
-/* Returns the maximum number of tokens of a batch. This is the maximum of o->batch_tokens and the maximum sequence length, so
- * every text fits into a batch. */
+/* Returns the number of tokens for which the buffers of a batch are allocated. A batch has at most o->batch_tokens tokens,
+ * except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. */
 static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o) {
     return o->batch_tokens > m->settings.max_length ? o->batch_tokens : m->settings.max_length;
 }
@@ -146,8 +147,8 @@ typedef struct chunk {
     size_t first, n; /* index of the first text token, and number of text tokens */
 } chunk;
 
-/* A comparison function for qsort. Chunks are embedded in the order of their length, then of their text, then of their index.
- * The order is unique, so equal inputs give equal batches. All chunks of a text have the same length, so they are adjacent. */
+/* A comparison function for qsort. Sorts chunks by length, then by text, then by index. No two chunks compare as equal, so
+ * equal inputs always give equal batches. All chunks of a text have the same length, so they are adjacent. */
 static int by_length(const void *pa, const void *pb) {
     const chunk *a = pa, *b = pb;
     if (a->length != b->length)
@@ -231,9 +232,9 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
         v[k] = (float)((double)v[k] / norm);
 }
 
-/* Computes the vectors of the batch in e->buffer, whose i-th text is chunks[i]. vectors: [texts of the call, D]. If a text is
- * one chunk, its row of `vectors` is set to the vector of the chunk. If a text has several chunks, their vectors are added to
- * its row. */
+/* Computes the vectors of the chunks in the batch e->buffer. Element i of the batch is chunks[i]. vectors: [n, D], one row for
+ * each of the n texts that were passed to aoei_embed_lists. If a text is one chunk, its row is set to the vector of the chunk.
+ * If a text has several chunks, their vectors are added to its row. */
 static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
@@ -268,8 +269,8 @@ static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_e
     return AOE_OK;
 }
 
-/* Returns an array of the chunks of all texts, sorted with by_length and owned by the caller. Returns NULL if an allocation
- * fails. Texts without tokens come first. */
+/* Returns an array of the chunks of all texts, sorted with by_length, and sets *n to their number. The caller frees the array.
+ * Returns NULL if an allocation fails. A text without tokens is one chunk of length 0, so such texts come first. */
 static chunk *list_chunks(const aoe_embedder *e, const aoei_token_lists *lists, size_t *n, aoe_error *err) {
     *n = 0;
     for (size_t i = 0; i < lists->n; i++)

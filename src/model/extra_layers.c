@@ -32,9 +32,9 @@ static int extend(aoe_model *m, size_t before, aoe_error *err) {
     return weights && (tensors || !m->files.tensors) ? 0 : aoei_fail_nomem(err, n * sizeof *weights);
 }
 
-/* Adds a layer after the pooling. `kind` (AOEI_PW_*) determines the slot of its weight. The bias has the next slot. before:
- * number of slots before the layer is added. `weight` and `bias` are copied. If both are NULL, the layer is initialized with
- * random values from `seed`. */
+/* Adds the weight and the bias of a layer after the pooling. m->config must already describe the layer. before: number of
+ * elements of m->weights before the call. kind: AOEI_PW_* constant that selects the slot of the weight; the bias has the next
+ * slot. `weight` and `bias` are copied. If both are NULL, the layer is initialized with random values from `seed`. */
 static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weight, const float *bias, uint64_t seed,
                      aoe_error *err) {
     const size_t slot = aoei_pooled_slot(&m->config, kind);

@@ -42,8 +42,8 @@ static int split(const char ***names, size_t *n, char *copy, aoe_error *err) {
     return 0;
 }
 
-/* Sets *targets to a bit mask of the layers that `list` names. The names are separated by commas. If `list` is NULL, all
- * supported layers are used. */
+/* Sets *targets to a bit mask, as in aoei_lora.targets, of the linear layers that `list` names. The names are separated by
+ * commas, for example "q_proj,v_proj". If `list` is NULL, all supported linear layers are selected. */
 static int read_targets(unsigned *targets, const char *list, const aoei_encoder_config *c, aoe_error *err) {
     const char **names = NULL;
     size_t n = 0;

@@ -15,7 +15,7 @@
 #include "modeldir/settings.h"
 #include "nn/tensor.h"
 
-/* The memory of the weights that are not used directly in the mapped files. */
+/* The memory of the weights whose values are not read directly from the memory-mapped files of the model. */
 typedef struct aoei_weight_memory {
     void *converted;        /* converted copies of weights whose data type or alignment in the file is not supported; owned */
     size_t converted_bytes; /* size of `converted` */
@@ -35,7 +35,7 @@ struct aoe_model {
     aoei_tensor *weights;       /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
     aoei_weight_memory memory;
     aoe_tokenizer *tokenizer; /* tokenizer, or NULL if the directory contains none; owned if `base` is NULL */
-    aoei_lora lora;           /* configuration of the adapters, even if they are merged */
+    aoei_lora lora;           /* configuration of the adapters; unlike config.lora, not set to 0 if they are merged */
     char *lora_targets;       /* names of the adapted layers, such as "q_proj, v_proj"; NULL: no adapters; owned */
     const aoe_model *base;    /* only for a model over external weights: the model that it was created from, borrowed */
 };

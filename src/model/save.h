@@ -17,9 +17,9 @@ typedef struct aoei_model_weight_reader {
     const aoe_model *model; /* model whose weights are read, borrowed */
 } aoei_model_weight_reader;
 
-/* Fills `contents` for saving all weights of m in the data type `storage`, with adapters merged. record: training record, or
- * NULL. `contents` contains pointers to m, `record` and `rows`, which must therefore outlive it. The caller may change fields
- * of `contents` afterwards. */
+/* Fills `contents` for saving all weights of m in the data type `storage`, with adapters merged. record: training record, which
+ * is the object "training" in aoe.json; NULL: none. `contents` contains pointers to m, `record` and `rows`, which must
+ * therefore outlive it. The caller may change fields of `contents` afterwards. */
 void aoei_model_contents_of(aoei_model_contents *contents, aoei_model_weight_reader *rows, const aoe_model *m, json_t *record,
                             aoe_storage storage);
 

@@ -35,11 +35,12 @@ typedef struct job {
     aoe_encode_options o[2];     /* tokenization options; the two elements differ in the prompt */
     const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all texts */
     int may_be_empty;            /* 1: a text may have no tokens */
-    size_t max_length; /* maximum sequence length, which prompt and special tokens must not fill; 0 if texts are truncated */
-    aoei_affix_lengths *affixes; /* [n] tokens around each text, set by the tasks, borrowed; NULL if texts are truncated */
+    size_t max_length;           /* maximum number of tokens of a chunk if texts are not truncated; 0 if texts are truncated */
+    aoei_affix_lengths *affixes; /* [n] numbers of prompt and special tokens of each text, set by the tasks, borrowed; NULL if
+                                    texts are truncated */
     size_t *lengths;             /* [n] number of tokens of each text, set by the tasks, owned */
     uint8_t *truncated;          /* [n] 1 for each truncated text, set by the tasks, borrowed */
-    block *blocks;               /* [tasks] results, owned */
+    block *blocks;               /* [number of tasks] results of the tasks, owned */
 } job;
 
 /* Appends the token ids of a text to the result of a task. On failure, sets c->error. */

@@ -37,8 +37,8 @@ int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n
  * tokens are allowed. */
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                              aoei_token_lists *out, size_t *failed, aoe_error *err);
-/* Tokenizes texts as aoei_encode_texts does, but allows texts without tokens if the model is static. This function is used for
- * inference. */
+/* Tokenizes texts as aoei_encode_texts does, but allows texts without tokens if the model is static. The only weights of a
+ * static model are the token embeddings. This function is used for inference. */
 int aoei_encode_for_inference(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                               aoe_error *err);
 /* Tokenizes texts as aoei_encode_for_inference does, but does not truncate the texts, and sets out->affixes. The embedder

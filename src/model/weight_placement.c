@@ -19,7 +19,7 @@
 
 #define BLOCK ((size_t)1 << 18) /* approximate number of elements that a task converts; a task converts complete rows */
 
-/* Returns the placement of a weight that is used in the mapped file. */
+/* Returns the placement of a weight that is read directly from the mapped file, where it has the data type `type`. */
 static aoei_weight_placement mapped(aoei_dtype type) {
     return (aoei_weight_placement){.type = type, .mapped = 1};
 }
@@ -42,7 +42,7 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
                                                const aoei_slot *slot, aoei_st_dtype stored, int aligned) {
     const aoei_encoder_config *c = &m->config;
     const int bf16 = m->type == AOEI_BF16, frozen = slot->frozen && !mode->packed;
-    /* aoei_gemm_pack can convert a weight to another data type only up to this size */
+    /* aoei_gemm_pack can convert a weight to another data type only if both dimensions are at most AOEI_CONVERTED_SIDE */
     const int convertible = slot->rows <= AOEI_CONVERTED_SIDE && slot->cols <= AOEI_CONVERTED_SIDE;
     const int operand = slot->linear && (mode->packed || frozen);
     const int table = slot->table && frozen;
@@ -92,8 +92,8 @@ static size_t rows_of_block(const aoei_tensor *w) {
     return w->cols < BLOCK ? BLOCK / w->cols : 1;
 }
 
-/* Converts weights and writes them to the memory of m->weights. to_convert: [aoei_slot_count] 1 for each weight that must be
- * converted. */
+/* Converts weights from their data type in the files and writes the results to the data of the tensors m->weights. to_convert:
+ * [aoei_slot_count] 1 for each weight that must be converted. */
 static int convert(const aoe_model *m, const unsigned char *to_convert, aoe_error *err) {
     size_t n = 0, used = 0;
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++)

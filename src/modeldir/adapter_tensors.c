@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Finds the tensors of LoRA adapters by name. The names in a PEFT file depend on the class with which the base model was
- * opened. Each tensor is therefore searched for with every prefix that checkpoints of the architecture may have.
+ * Finds the tensors of LoRA adapters by name. The tensor names in adapter_model.safetensors depend on the class of the library
+ * transformers, such as AutoModel or AutoModelForCausalLM, with which the base model was loaded during training. Each tensor is
+ * therefore searched for with every prefix that checkpoints of the architecture may have.
  */
 #include "modeldir/adapter_tensors.h"
 
@@ -17,8 +18,8 @@ const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_c
     return c->causal ? f->prefix : "";
 }
 
-/* Returns the tensor of the adapter weight slot_name. The name of the tensor may contain any prefix of the architecture.
- * Returns NULL if there is no such tensor. */
+/* Returns the tensor of an adapter weight in f->adapters, or NULL if there is no such tensor. slot_name: name of the weight
+ * (aoei_slot.name). In the file, this name may follow any of the prefixes in c->arch->prefixes. */
 static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name) {
     const aoei_st_tensor *t = NULL;
     char name[256];
@@ -52,8 +53,9 @@ static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c,
     return 0;
 }
 
-/* Returns an error if the file contains more tensors than the n tensors that were found for the encoder's adapters. PEFT would
- * use such tensors and compute different results. Tensors of a language-model head are ignored. */
+/* Returns an error if adapter_model.safetensors contains a tensor that is not in f->tensors, because PEFT would use this tensor
+ * and compute different results. n: number of tensors of this file that are in f->tensors. Tensors of a language-model head are
+ * ignored. */
 static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, size_t n, aoe_error *err) {
     const size_t slots = aoei_slot_count(c);
     for (size_t i = 0; i < aoei_safetensors_count(f->adapters) && n < aoei_safetensors_count(f->adapters); i++) {

@@ -26,11 +26,11 @@ typedef struct aoei_model_contents {
     const aoei_encoder_config *config;
     const aoei_settings *settings;
     const json_t *config_json; /* contents of config.json; the data type of the weights is added when the file is written */
-    json_t *record;            /* training record, or NULL */
+    json_t *record;            /* training record, the object "training" in aoe.json; NULL: none */
     const aoe_tokenizer *tokenizer; /* NULL: no tokenizer files are written */
     aoei_weight_reader *rows;       /* values of the weights */
-    /* Files of the model from which this model is derived, or NULL. LICENSE, the path of the base model and tensors that aoe
-     * does not use are copied from it. */
+    /* Files of the model from which this model is derived, or NULL. LICENSE, the path of the base model and unused tensors
+     * (aoei_copied_tensor_name) are copied from these files. */
     const aoei_model_files *source;
     const char *license_dir; /* directory of the LICENSE file that is copied; NULL: LICENSE is copied from `source` */
     int only_adapters;       /* 1: a directory of adapters is written; 0: a complete model is written, with adapters merged */

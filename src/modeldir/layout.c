@@ -14,7 +14,7 @@ static const char *const weights_files[] = {AOEI_WEIGHTS_FILE, AOEI_INDEX_FILE, 
 enum { WEIGHTS_FILES = sizeof weights_files / sizeof *weights_files };
 
 int aoei_entry_exists(const char *dir, const char *name) {
-    char path[PATH_MAX]; /* a file with a path longer than PATH_MAX cannot be opened */
+    char path[PATH_MAX]; /* a longer path cannot be opened, so 0 is returned for it */
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
     return n > 0 && (size_t)n < sizeof path && aoei_exists(path);
 }

@@ -20,8 +20,9 @@
 #include "modeldir/peft.h"
 #include "modeldir/publish.h"
 
-/* Completes f->config_json for a static model. A static model may have no config.json, or a config.json without sizes. The
- * sizes are read from the shape of the weights. */
+/* Completes f->config_json for a static model, whose only weights are the token embeddings. A static model may have no
+ * config.json, or a config.json without hidden_size and vocab_size. These sizes are read from the shape of the token
+ * embeddings. */
 static int complete_static(aoei_model_files *f, aoe_error *err) {
     if (!aoei_may_be_static(f->config_json))
         return 0;

@@ -15,7 +15,7 @@
 typedef struct aoei_model_files {
     char *dir;                  /* directory that was opened, owned */
     char *base_dir;             /* directory of the base model, owned; NULL if `dir` contains no adapters */
-    json_t *config_json;        /* contents of config.json, owned; the sizes of a static model are added */
+    json_t *config_json;        /* contents of config.json, owned; hidden_size and vocab_size are added for a static model */
     json_t *record;             /* training record in aoe.json, owned; NULL: none */
     aoei_safetensors *weights;  /* mapped file (or shards) that contains the encoder's weights, owned */
     aoei_safetensors *adapters; /* mapped file of the adapters, owned; NULL: none */
@@ -26,8 +26,8 @@ typedef struct aoei_model_files {
     const char *prefix; /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
     /* Name of the data type of all weights, such as "BF16" or "I8"; "mixed" if the types differ. The string is static. */
     const char *storage;
-    /* Contents of LICENSE, owned; NULL: none. They are stored in memory, because training removes the checkpoint from which it
-     * was resumed. */
+    /* Contents of LICENSE, owned; NULL: none. They are stored in memory, because `dir` may be a checkpoint that training
+     * removes before it saves the model. */
     char *license;
     size_t license_size; /* size of `license` in bytes */
     size_t stored_bytes; /* total size in bytes of the tensors in `tensors` and of the scales of int8 matrices */

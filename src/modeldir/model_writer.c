@@ -77,7 +77,7 @@ typedef struct tensor_list {
     aoei_slot *slots;       /* [aoei_slot_count] descriptions of all slots of the model, owned */
     aoei_st_entry *entries; /* [n_entries] tensors of the file; array owned, names borrowed from `slots` and the source */
     const aoei_st_tensor **source; /* [n_entries] tensor to copy; NULL: the entry is a weight of the model; array owned */
-    size_t *slot_of;               /* [n_entries] slot of each weight; unused for copied tensors; owned */
+    size_t *slot_of;               /* [n_entries] index in `slots` of each weight; unused for copied tensors; owned */
     size_t n_entries;
 } tensor_list;
 
@@ -109,7 +109,7 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
         memcpy(bare, s->name, sizeof bare);
         if (adapters)
             aoei_peft_name(s->name, sizeof s->name, aoei_adapters_prefix(source, m->config), bare);
-        if (m->config->mlm_head && !s->head) { /* a model with this head has the names that transformers uses for its class */
+        if (m->config->mlm_head && !s->head) { /* the names begin with a prefix, such as "bert." for BertForMaskedLM */
             snprintf(s->name, sizeof s->name, "%s%.100s", m->config->arch->mlm_prefix, bare);
         }
         list->slot_of[list->n_entries] = i;
@@ -129,7 +129,8 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
     return 0;
 }
 
-/* Writes a weight in chunks of rows. The size of `buffer` is at least CHUNK_BYTES and at least one row. */
+/* Writes a weight in chunks of rows. d: description of the slot. The size of `buffer` is at least CHUNK_BYTES and at least one
+ * row. */
 static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, size_t slot, const aoei_slot *d, float *buffer,
                         aoe_error *err) {
     size_t row = d->cols * sizeof(float), step = row < CHUNK_BYTES ? CHUNK_BYTES / row : 1;

@@ -71,8 +71,9 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
     return rc;
 }
 
-/* Writes to out the module name of a linear layer in layer 0. The module name is the tensor name without ".weight". `index` is
- * the adapter index of the linear layer. Returns 0 if the model has no such linear layer, and 1 otherwise. */
+/* Writes to out the module name of a linear layer in layer 0. The module name is the tensor name without ".weight". index:
+ * number of the bit in aoei_lora.targets that stands for the linear layer. Returns 0 if the model has no such linear layer, and
+ * 1 otherwise. */
 static int module_name(char *out, size_t size, const aoei_encoder_config *c, size_t index) {
     aoei_slot slot;
     aoei_slot_describe(c, aoei_layer_slot(0, aoei_adapter_kind(index)), &slot);
@@ -80,7 +81,7 @@ static int module_name(char *out, size_t size, const aoei_encoder_config *c, siz
     return !slot.absent;
 }
 
-/* Returns 1 if `name` is the module name `module`, or consists of the last components of this name. */
+/* Returns 1 if `name` is equal to the module name `module` or to its last components. Components are separated by dots. */
 static int matches_module(const char *name, const char *module) {
     const size_t len = strlen(name), full = strlen(module);
     return len <= full && !strcmp(module + full - len, name) && (len == full || module[full - len - 1] == '.');
@@ -115,8 +116,8 @@ static unsigned matching_targets(const char *name, const aoei_encoder_config *c)
     return targets;
 }
 
-/* Returns 1 if `name` also matches a module that is not one of the targets. Such a module is another linear layer, or the
- * pooler that transformers adds.
+/* Returns 1 if `name` matches a module that is not in `targets`, a bit mask as in aoei_lora.targets. Such a module is another
+ * linear layer, or the pooler that transformers adds to the encoder.
  */
 static int matches_others(const char *name, unsigned targets, const aoei_encoder_config *c) {
     return (matching_targets(name, c) & ~targets) || matches_module(name, "pooler.dense");

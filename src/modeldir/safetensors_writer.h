@@ -17,6 +17,8 @@ typedef struct aoei_st_entry {
 } aoei_st_entry;
 
 typedef struct aoei_st_writer aoei_st_writer;
+/* Creates a writer for the file `path` and writes the header. `entries` is borrowed until the function returns. After an error,
+ * *w is NULL. Errors: AOE_EIO, AOE_ENOMEM. */
 int aoei_st_writer_open(aoei_st_writer **w, const char *path, const aoei_st_entry *entries, size_t n, aoe_error *err);
 /* Writes the next bytes of the data. The bytes may be part of a tensor, or the data of several tensors. */
 int aoei_st_writer_write(aoei_st_writer *w, const void *data, size_t bytes, aoe_error *err);

@@ -322,8 +322,8 @@ done:
     return rc;
 }
 
-/* Reads the modules of a static model. The first module is StaticEmbedding in the model directory, which Normalize may follow.
- * Normalization may also be specified in config.json. */
+/* Reads the modules of a static model. The first module must be StaticEmbedding, whose files are in the model directory itself.
+ * The module Normalize may follow. Normalization may also be specified by the key "normalize" in config.json. */
 static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
     json_t *root = NULL, *v;
     char *path = NULL;
@@ -397,7 +397,8 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
     return rc;
 }
 
-/* Reads the maximum sequence length from the first file that specifies it. */
+/* Reads the maximum sequence length and do_lower_case from the first file in length_files that exists. If the maximum sequence
+ * length is still not set and modules.json exists, reads it from tokenizer_config.json. */
 static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
     int present = 0, rc = 0;
     for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
@@ -455,7 +456,8 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
     return rc;
 }
 
-/* Reads the prompts from config_sentence_transformers.json, if this file exists. truncate_dim is not supported. */
+/* Reads the prompts from config_sentence_transformers.json, if this file exists. A truncate_dim that is less than the hidden
+ * size is not supported. */
 static int read_prompts(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;

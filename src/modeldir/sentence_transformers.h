@@ -7,10 +7,10 @@
 #include "encoder/config.h"
 #include "modeldir/settings.h"
 
-/* Reads the sentence-transformers files in `dir` and sets the settings that are not set in `s` yet. The format of the files may
- * be the format before or since version 5.4 of sentence-transformers. Values of settings that are already set are not checked.
- * Unless s->skip_modules is 1, a model with a module that is not supported is rejected. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED,
- * AOE_ENOMEM. */
+/* Reads the sentence-transformers files in `dir` and sets the settings that are not set in `s` yet. The files may have the
+ * format that sentence-transformers used before version 5.4, or the format that it uses since version 5.4. Values of settings
+ * that are already set are not checked. Unless s->skip_modules is 1, a model with a module that is not supported is rejected.
+ * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err);
 
 #endif

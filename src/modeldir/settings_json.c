@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "modeldir/layout.h"
 
-#define MAX_FORMAT_VERSION 2 /* largest supported value of "format_version"; version 2 added "dense" */
+#define MAX_FORMAT_VERSION 2 /* largest supported value of "format_version"; version 2 added the key "dense" */
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {

@@ -159,9 +159,9 @@ static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
     return 0;
 }
 
-/* Writes to stored[2 * w->n] the entries of the file. These are the tensors and, with int8, the scales. Adds the number of
- * entries to *n_stored. names: [w->n] set to the names of the scales. The caller zeroes the array before the call and frees the
- * names after it. */
+/* Writes to `stored` the descriptions of the tensors of the file, and adds their number to *n_stored. The tensors are
+ * w->entries and, with int8, the scales of each matrix. stored: [2 * w->n]. names: [w->n] set to the names of the scales. The
+ * caller zeroes `names` before the call and frees the names after it. */
 static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, const aoei_storage_writer *w, aoe_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         const aoei_st_entry *e = &w->entries[i];

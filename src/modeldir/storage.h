@@ -30,7 +30,8 @@ int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_erro
 const char *aoei_storage_name(aoe_storage s); /* "F32", "BF16" or "I8", as in aoe_model_info; static */
 const char *
 aoei_storage_torch_dtype(aoe_storage s); /* torch_dtype in config.json: "float32" (also for int8) or "bfloat16"; static */
-/* Returns the size in bytes of a stored tensor, including the scales. vector: 1 if the tensor is not a matrix. */
+/* Returns the size in bytes of a stored tensor of shape [rows, cols], including its scales. vector: 1 if the tensor is not a
+ * matrix. */
 size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector);
 
 /* Writes a safetensors file. aoei_storage_open gets entries[n], the descriptions of the tensors. Their field dtype is ignored.

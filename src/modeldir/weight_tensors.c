@@ -20,8 +20,8 @@
 #include "modeldir/weights_check.h"
 
 /* Returns the tensor with the name prefix + name. If there is no such tensor, returns the tensor with the alternative name, or
- * NULL. Old checkpoints use the names LayerNorm.gamma and LayerNorm.beta. A bias that belongs to the head and to its decoder
- * may have the name of the decoder. */
+ * NULL. Old checkpoints use the names LayerNorm.gamma and LayerNorm.beta, and the bias of a masked-LM head may be stored as the
+ * bias of the decoder of the head. */
 static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
     static const struct {
         const char *name, *other;
@@ -42,7 +42,7 @@ static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *
     return t;
 }
 
-/* Sets f->prefix to the first prefix of the architecture for which the file contains a tensor prefix + name of the token
+/* Sets f->prefix to the first of the prefixes in c->arch->prefixes with which f->weights contains the tensor of the token
  * embeddings. */
 static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     aoei_slot word;

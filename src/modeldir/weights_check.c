@@ -16,7 +16,7 @@
 typedef struct block {
     const unsigned char *data; /* [bytes] elements, borrowed */
     size_t bytes;
-    size_t tensor; /* index of the tensor in `tensors` */
+    size_t tensor; /* index of the tensor in the argument `tensors` of aoei_weights_check */
     aoei_st_dtype dtype;
     int bad; /* 1 if the block contains an invalid value; set by the task */
 } block;

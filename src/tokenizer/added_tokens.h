@@ -48,10 +48,9 @@ typedef struct aoei_added_tokens {
     aoei_patterns normalized; /* normalized contents of the tokens whose flag `normalized` is 1 */
 } aoei_added_tokens;
 
-/* Adds the token `content`. If the token was added before, only changes its flags. The token gets its id in the vocabulary. If
- * the vocabulary does not contain the token, its id is max(number of tokens of the vocabulary, largest id of the added tokens +
- * 1). The id in the file is ignored, as in Hugging Face tokenizers. An empty token is ignored. Errors: AOE_ENOMEM,
- * AOE_EFORMAT. */
+/* Adds the token `content`. If the token was added before, only changes its flags. The id of the token is its id in the
+ * vocabulary v. If v does not contain the token, the id is max(v->n_tokens, a->max_id + 1). The ids in tokenizer.json are
+ * ignored, as in Hugging Face tokenizers. An empty token is ignored. Errors: AOE_ENOMEM, AOE_EFORMAT. */
 int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char *content, size_t len, aoei_added_flags flags,
                           aoe_error *err);
 /* Reads the "added_tokens" array of tokenizer.json. If the array is NULL or JSON null, no tokens are added. */
@@ -59,7 +58,8 @@ int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json
 /* Reads the flags of an added-token object of tokenizer.json or tokenizer_config.json. A missing
  * key leaves its flag unchanged, except that a missing "normalized" sets the flag to the opposite of `special`. */
 int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const char *file, aoe_error *err);
-/* Builds a->raw and a->normalized. Must be called after the last token has been added. `file` is the path for messages. */
+/* Builds a->raw and a->normalized. n: normalizer of the tokenizer. Must be called after the last token has been added. `file`
+ * is the path for messages. */
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err);
 /* Return the index in a->token of the added token with the given content or id, or (size_t)-1 if no added token has it. */
 size_t aoei_added_tokens_find(const aoei_added_tokens *a, const char *content, size_t len);

@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode.h"
 
-enum { MAX_CLUSTER_BYTES = 5 }; /* maximum length in bytes of a cluster that is searched for as a whole */
+enum { MAX_CLUSTER_BYTES = 5 }; /* maximum length in bytes of a grapheme cluster that is searched for as a whole */
 
 static int base64_value(unsigned char c) {
     if (c >= 'A' && c <= 'Z')

@@ -54,8 +54,8 @@ int aoei_normalizer_add_nfc(aoei_normalizer *n, aoe_error *err);
 /* Reads the "normalizer" section of tokenizer.json into a zeroed normalizer. If `section` is NULL or JSON null, the normalizer
  * has no steps. Errors: AOE_ENOMEM; AOE_EFORMAT; AOE_EUNSUPPORTED for unknown types, which the message names. */
 int aoei_normalizer_read(aoei_normalizer *n, const json_t *section, const char *file, aoe_error *err);
-/* Replaces *out with the normalized form of s, which must be valid UTF-8. Errors: AOE_ENOMEM; AOE_EFORMAT if a
- * regular expression of the file exceeds PCRE2's match limit. */
+/* Replaces *out with the normalized form of s, which must be valid UTF-8. Errors: AOE_ENOMEM; AOE_EFORMAT if the regular
+ * expression of a Replace step exceeds PCRE2's match limit. */
 int aoei_normalize(const aoei_normalizer *n, const char *s, size_t len, aoei_normalized *out, aoe_error *err);
 /* Returns the text that the last Replace or ByteLevel step writes instead of a space, such as "_". Returns {NULL, 0} if no step
  * replaces spaces. */

@@ -17,6 +17,7 @@ typedef struct aoei_bert_normalizer {
     unsigned char ascii[128]; /* replacement of each ASCII character; 0x80: dropped */
 } aoei_bert_normalizer;
 
+/* Sets all fields of *n. If strip_accents is negative, n->strip_accents is set to `lowercase`. */
 void aoei_bert_normalizer_set(aoei_bert_normalizer *n, int clean_text, int handle_chinese_chars, int strip_accents,
                               int lowercase);
 /* Writes the normalized form of s to out, which must be empty. The origin of each byte is the offset in s of the character that

@@ -56,7 +56,7 @@ static int sort_marks(pass *p, size_t from, size_t to) {
 
 static void compose(pass *p) {
     size_t starter = SIZE_MAX, to = 0;
-    unsigned last = 0; /* combining class of the last letter that was kept and not composed */
+    unsigned last = 0; /* combining class of the last character that was not composed with a preceding character */
     for (size_t i = 0; i < p->n; i++) {
         const letter l = p->run[i];
         const int blocked = starter == SIZE_MAX || (last != 0 && last >= l.ccc);

@@ -55,7 +55,8 @@ static aoei_pair *pair_of(aoei_pair_merger *m, uint32_t left, uint32_t right, ao
     return &m->pair[m->n_pairs - 1];
 }
 
-/* Adds one occurrence of the pair in `word` to the count of the pair. */
+/* Adds to the count of the pair one occurrence of the pair in m->word[word]. The occurrence is weighted by the count of the
+ * word. */
 static int add_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err);
     if (!p)
@@ -75,7 +76,7 @@ static int add_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, si
     return 0;
 }
 
-/* Subtracts one occurrence of the pair in `word` from the count of the pair. */
+/* Subtracts from the count of the pair one occurrence of the pair in m->word[word], weighted as in add_occurrence. */
 static int remove_occurrence(aoei_pair_merger *m, uint32_t left, uint32_t right, size_t word, aoe_error *err) {
     aoei_pair *p = pair_of(m, left, right, err); /* the pair exists, because the occurrence was counted before */
     if (!p)

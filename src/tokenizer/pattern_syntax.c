@@ -29,7 +29,7 @@ typedef struct translation {
     size_t group[MAX_DEPTH]; /* [depth] position in out at which each open group begins */
     size_t depth;            /* number of open groups */
     size_t atom;             /* position in out of the expression that a quantifier would repeat; SIZE_MAX: none */
-    /* Kind of the last quantifier. 0: there is none; 1: it is *, + or ?; 2: it is counts in braces; 3: it is lazy or
+    /* Type of the last quantifier. 0: there is none; 1: it is *, + or ?; 2: it is in braces, such as {2,3}; 3: it is lazy or
      * possessive. */
     int repeated;
     const char *why; /* reason why the expression is rejected */
@@ -363,7 +363,7 @@ static int counts(translation *t, int *is_repetition) {
 }
 
 /* Encloses the last atom and its quantifier in a group, so that another quantifier can follow. Without the group, PCRE2 would
- * not interpret a + after counts, or a third *, + or ?, as a quantifier of its own. */
+ * not interpret a + after a quantifier in braces, or a third *, + or ?, as a quantifier of its own. */
 static int group_last(translation *t) {
     if (put(t, "    ")) /* space for the parentheses */
         return AOE_ENOMEM;

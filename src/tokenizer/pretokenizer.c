@@ -30,7 +30,7 @@ static int begins_with(const aoei_pretokenizer_step *step, const char *s, size_t
     return len >= step->letter_len && memcmp(s, step->letter, step->letter_len) == 0;
 }
 
-/* Appends the piece to out, a byte range of s that is not empty. Prepends step->letter if step->prefix requires it, and
+/* Appends the piece, which is a byte range of s and not empty, to `out`. Prepends step->letter if step->prefix requires it, and
  * replaces spaces by this letter if step->spaces is 1. */
 static int rewrite(const aoei_pretokenizing *g, const aoei_pretokenizer_step *step, const char *s, const size_t *origin,
                    aoei_span piece, aoei_normalized *out) {
@@ -59,7 +59,8 @@ static int map_bytes(const char *s, const size_t *origin, aoei_span piece, aoei_
     return 0;
 }
 
-/* Empties and returns the buffer of g->text that was not written last. The current step reads the other buffer. */
+/* Returns the output buffer of the current step after emptying it. This is the buffer of g->text that was not written last,
+ * because the step may read the buffer that was written last. */
 static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     aoei_normalized *out = &g->text[g->which_text ^= 1];
     out->track = track;
@@ -67,8 +68,9 @@ static aoei_normalized *other_text(aoei_pretokenizing *g, int track) {
     return out;
 }
 
-/* Writes all pieces of the batch to the other buffer, and sets *s and *origin to the new text. If `mapped` is 0, prefixes are
- * added and spaces are replaced as the step requires. If `mapped` is 1, bytes are mapped to letters. */
+/* Writes all pieces of the current list to the buffer other_text(g), replaces their byte ranges, and sets *s and *origin to the
+ * text in this buffer. If `mapped` is 0, prefixes are added and spaces are replaced as the step requires. If `mapped` is 1,
+ * bytes are mapped to letters. */
 static int transform_pieces(aoei_pretokenizing *g, const aoei_pretokenizer_step *step, int mapped, const char **s,
                             const size_t **origin) {
     aoei_normalized *out = other_text(g, *origin != NULL);

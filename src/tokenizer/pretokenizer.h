@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Splits normalized text into words with a list of steps. Every supported pre-tokenizer of Hugging Face tokenizers is
  * represented by one or two steps. A step can add a prefix, split the text, and map the bytes of the text to letters
- * (byte_letters.h). The input is a piece of text, such as the text between two added tokens. If there are no steps, the whole
- * piece is one word.
+ * (byte_letters.h). The input is a piece of text, such as the text between two added tokens. Each step splits the pieces of the
+ * previous step into smaller pieces, and the pieces of the last step are the words. If there are no steps, the whole input is
+ * one word.
  */
 #ifndef AOEI_TOKENIZER_PRETOKENIZER_H
 #define AOEI_TOKENIZER_PRETOKENIZER_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Splits a text into parts. A part is a match, or the text between two matches. A part is returned only after the next part has
- * been found, because the two parts may have to be merged.
+ * Splits a text into parts. A part is a match, or the text between two matches. A piece, which the splitter returns, consists
+ * of one part or of several merged parts. A piece is returned only after the next part has been found, because this part may
+ * have to be merged with the piece.
  */
 #include "tokenizer/splitter.h"
 

@@ -23,7 +23,7 @@ enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, N_SPECIALS };
 static const char *const special_keys[N_SPECIALS] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                                      "pad_token", "cls_token", "mask_token"};
 
-/* Families of tokenizer classes. All classes of a family have the same default settings. */
+/* Families of tokenizer classes of the library transformers. All classes of a family have the same default settings. */
 typedef enum family { BERT, ROBERTA, GPT2, QWEN2, N_FAMILIES } family;
 static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
     [BERT] = {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"},
@@ -31,7 +31,7 @@ static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
     [GPT2] = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", NULL, NULL, NULL, NULL},
     [QWEN2] = {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoftext|>", NULL, NULL}};
 static const struct {
-    const char *name; /* class name; "Fast" may follow it in the file */
+    const char *name; /* class name; in tokenizer_config.json, the suffix "Fast" may follow it */
     family family;
 } classes[] = {{"BertTokenizer", BERT},       {"DistilBertTokenizer", BERT},  {"ElectraTokenizer", BERT},
                {"MobileBertTokenizer", BERT}, {"SqueezeBertTokenizer", BERT}, {"ConvBertTokenizer", BERT},
@@ -62,8 +62,8 @@ typedef struct reader {
     aoe_error *err;
 } reader;
 
-/* Sets *path to the path of the file with index `which`. Parses `text`, the contents of the file, into *root, unless the file
- * does not exist or root is NULL. */
+/* Sets *path to the path of the file with index `which`. If the file exists and root is not NULL, parses `text`, the contents
+ * of the file, into *root. */
 static int load(json_t **root, char **path, const reader *r, int which, aoe_text text) {
     *path = aoei_path_join(r->dir, aoei_tokenizer_file_name(which));
     if (!*path)

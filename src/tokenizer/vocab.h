@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A vocabulary consists of a byte trie that maps tokens to ids, and an array that maps ids to tokens. Models search the trie
- * for the longest match. Some ids may be unused. A token has only one id: if a token is added again, the new id replaces the
- * old id.
+ * A vocabulary consists of a byte trie that maps tokens to ids, and an array that maps ids to tokens. Subword models also
+ * follow the trie byte by byte, to find the tokens that begin at a position of a word. Some ids may be unused. A token has only
+ * one id: if a token is added again, the new id replaces the old id.
  */
 #ifndef AOEI_TOKENIZER_VOCAB_H
 #define AOEI_TOKENIZER_VOCAB_H

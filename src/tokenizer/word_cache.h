@@ -36,7 +36,8 @@ int aoei_word_cache_create(aoei_word_cache *c, aoe_error *err);
 void aoei_word_cache_free(aoei_word_cache *c); /* accepts a zeroed struct */
 
 uint64_t aoei_word_cache_hash(const char *s, size_t len);
-/* Returns the cached word s[len], or NULL if the word is not in the cache. len must be 1 to AOEI_CACHED_BYTES. */
+/* Returns the cached word s[len], or NULL if the word is not in the cache. hash: aoei_word_cache_hash(s, len). len must be 1 to
+ * AOEI_CACHED_BYTES. */
 const aoei_cached_word *aoei_word_cache_find(const aoei_word_cache *c, uint64_t hash, const char *s, size_t len);
 /* Adds the word s[len] with its tokens token[n], if a slot is free. Must only be called if aoei_word_cache_find did not find
  * the word. n must be at most AOEI_CACHED_TOKENS. */

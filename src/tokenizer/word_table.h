@@ -49,9 +49,9 @@ static inline uint64_t aoei_word_load(const char *s) { /* little-endian load; a 
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
-/* Prepares the search for the word s[len] in a table that was built. len must be positive. AOEI_WORD_TABLE_READ bytes are
- * always read, which avoids an unpredictable branch on the length. A word that is too long for the table gets the length 255,
- * which no slot has. */
+/* Prepares the search for the word s[len] in a table that aoei_word_table_build has filled. len must be positive.
+ * AOEI_WORD_TABLE_READ bytes are always read, which avoids an unpredictable branch on the length. A word that is too long for
+ * the table gets the length 255, which no slot has. */
 static inline aoei_word_place aoei_word_table_place(const aoei_word_table *t, const char *s, size_t len) {
     const size_t in_head = len < 8 ? len : 8, in_tail = len < 8 ? 0 : len < AOEI_WORD_TABLE_LONGEST ? len - 8 : 4;
     const aoei_word_slot w = {
