@@ -55,9 +55,9 @@ static const cli_command *const plot_commands[] = {PLOT_COMMANDS(ELEMENT)};
 const cli_command cli_plot_command = {
     .name = "plot",
     .summary = "plot similarity distributions, training runs and grid searches",
-    .about = "Draws a plot with gnuplot and writes it to NAME.svg and NAME.png. The plotted data (NAME.dat) and\n"
-             "the gnuplot script (NAME.gp) are also written. To change the plot, edit the script and run\n"
-             "`gnuplot NAME.gp`.\n",
+    .about = "Draws a plot with gnuplot and writes it to NAME.svg and NAME.png, where NAME is the value of -o. The\n"
+             "plotted data (NAME.dat) and the gnuplot script (NAME.gp) are also written. To change the plot, edit\n"
+             "the script and run `gnuplot NAME.gp`.\n",
     CHILDREN(plot_commands),
 };
 

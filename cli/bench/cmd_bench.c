@@ -170,7 +170,8 @@ static int run_command(int argc, char **argv) {
         .command = "bench",
         .operands = "",
         .about = "Measures the speed of an encoder with random weights. After one warm-up run, prints the median and\n"
-                 "the minimum time of several runs. TFLOP/s counts only matrix multiplications.\n",
+                 "the minimum time of several runs. The printed TFLOP/s count only the operations of matrix\n"
+                 "multiplications.\n",
         .examples = "  aoe bench --shape minilm-l6 --texts 64 --length 32\n"
                     "  aoe bench --mode train --threads 2 --json\n",
         CLI_GROUPS(groups),

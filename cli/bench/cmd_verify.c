@@ -65,9 +65,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "verify",
         .operands = "DIR",
-        .about = "Checks that this build computes the reference values in DIR. DIR is a test case, or contains\n"
-                 "directories with test cases. A test case consists of config.json, model.safetensors, cases.json and\n"
-                 "expected.safetensors. DIR may also contain objectives.json with reference values of the losses.\n"
+        .about = "Compares the results of this build with the reference values in DIR. DIR is a test case or contains\n"
+                 "one subdirectory per test case. A test case consists of config.json, model.safetensors, cases.json\n"
+                 "and expected.safetensors. DIR may also contain objectives.json with reference values of the losses.\n"
                  "Prints the largest error and the tolerance of each check. The exit code is 1 if a check fails.\n",
         .examples = "  aoe verify tests/golden/data/bert --dtype f32\n",
         CLI_GROUPS(groups),

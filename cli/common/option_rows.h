@@ -63,12 +63,13 @@
         .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", target,                                            \
         .help = "output file" formats "; it is written completely or not at all", .fallback = "stdout"                         \
     }
-#define CLI_OPTION_SAME(target)                                                                                                \
-    {                                                                                                                          \
-        .name = "same", .kind = CLI_CHOICE, .value = "NAME", target,                                                           \
-        .choices = CLI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                                \
-        .help = "when two texts count as equal: exact (same bytes), space (ignoring white space), case (ignoring white space " \
-                "and case) or letters (same letters and digits, ignoring case)"                                                \
+#define CLI_OPTION_SAME(target)                                                                                                  \
+    {                                                                                                                            \
+        .name = "same", .kind = CLI_CHOICE, .value = "NAME", target,                                                             \
+        .choices = CLI_CHOICES("exact", "space", "case", "letters"), .noun = "text comparison",                                  \
+        .help =                                                                                                                  \
+            "how texts are compared for equality: exact (same bytes), space (ignoring white space), case (ignoring white space " \
+            "and case) or letters (same letters and digits, ignoring case)"                                                      \
     }
 #define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                                       \
     {                                                                                                                          \

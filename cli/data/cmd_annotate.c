@@ -18,7 +18,9 @@ static const cli_option row_table[] = {
      .value = "NAME",
      AT(kind),
      .parse = cli_parse_output_form,
-     .help = "columns of the output: pairs (text1, text2, label, source) or triplets (query, positive, negative, source)",
+     .help =
+         "columns of the output: pairs (text1, text2, label, source) or triplets (query, positive, negative, source); source is the "
+         "name of the chat model",
      .fallback = "pairs"},
     {.name = "positives",
      .letter = 'n',
@@ -37,13 +39,13 @@ static const cli_option row_table[] = {
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(positive_prompt),
-     .help = "prompt for sentences of equal meaning, with {size} (their number) and {text}",
+     .help = "prompt that requests sentences of equal meaning; {size} is replaced by their number, and {text} by the text",
      .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
     {.name = "negative-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(negative_prompt),
-     .help = "prompt for sentences of opposite meaning, with {size} (their number) and {text}",
+     .help = "prompt that requests sentences of opposite meaning; {size} is replaced by their number, and {text} by the text",
      .fallback = "the prompt of the AnglE paper; see docs/annotate.md"},
     {.name = "positive-label",
      .kind = CLI_REAL,
@@ -127,7 +129,7 @@ static int run_command(int argc, char **argv) {
     aoe_annotate_options_defaults(&o);
     cli_chat chat = {.o = o.chat, .most_prompts = 2};
     const cli_group groups[] = {
-        CLI_GROUP("rows", row_table, &o),
+        CLI_GROUP("generated rows", row_table, &o),
         CLI_GROUP("data", data_table, &o),
         CLI_GROUP("input files", cli_input_table, &o.table),
     };
@@ -135,9 +137,10 @@ static int run_command(int argc, char **argv) {
         .command = "data annotate",
         .operands = "FILE...",
         .about = "Generates training data with chat models. For each text of the files (.txt or tables), the models\n"
-                 "write sentences of equal and of opposite meaning, which become labeled pairs or triplets. The API\n"
-                 "key is read from the environment. Every answer is stored in the cache as soon as it arrives. To\n"
-                 "continue an interrupted run, run the command again. Repeating a complete run sends no requests.\n",
+                 "write sentences of equal and of opposite meaning. The text and these sentences form labeled pairs or\n"
+                 "triplets. The API key is read from an environment variable (--key-env). Every answer is stored in a\n"
+                 "cache (--cache) as soon as it arrives. To continue an interrupted run, run the command again.\n"
+                 "Repeating a complete run sends no requests.\n",
         .examples = "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv --dry-run\n"
                     "  aoe data annotate texts.txt -m MODEL --api https://api.openai.com/v1 -o pairs.tsv \\\n"
                     "      --price 0.15,0.6 --max-cost 2\n"

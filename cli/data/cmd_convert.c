@@ -161,8 +161,9 @@ static int run_command(int argc, char **argv) {
         .command = "data convert",
         .operands = "FILE",
         .about = "Converts a table to another file format: .tsv, .csv, .jsonl or .txt, optionally compressed (.gz or\n"
-                 ".zst). All columns are copied. With --to it also converts between labeled pairs, positives and\n"
-                 "triplets. For example, labeled NLI pairs (premise, hypothesis, label) become the triplets of\n"
+                 ".zst). All columns are copied. With --to, also converts the rows between labeled pairs (text1,\n"
+                 "text2, label), positives (query, positive) and triplets (query, positive, negative), and leaves out\n"
+                 "other columns. For example, labeled NLI pairs (premise, hypothesis, label) become the triplets of\n"
                  "supervised SimCSE: a premise, an entailment and a contradiction. Premises without an entailment or\n"
                  "without a contradiction are skipped, and their number is reported.\n",
         .examples = "  aoe data convert examples/train.tsv -o train.jsonl\n"

@@ -94,8 +94,8 @@ static const cli_option source_table[] = {
      .kind = CLI_FLAG,
      AT(g.graphql),
      .set = 1,
-     .help = "use GitHub's GraphQL API instead of the REST API; this API requires an access token. The"
-             " comments of all issues are read"},
+     .help = "use GitHub's GraphQL API instead of the REST API, and read the comments of all issues; the"
+             " GraphQL API requires an access token"},
     {.name = "all-comments",
      .kind = CLI_FLAG,
      AT(g.all_comments),
@@ -163,7 +163,7 @@ static const cli_option output_table[] = {
      .value = "A,B,C",
      AT(g.ratio),
      .parse = parse_shares,
-     .help = "ratios of the training, validation and test sets",
+     .help = "ratios of the sizes of the training, validation and test sets",
      .fallback = "12,1,1"},
 };
 
@@ -487,17 +487,18 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("source", source_table, &o),
         CLI_GROUP("output", output_table, &o),
-        CLI_GROUP("pairs", choice_table, &o),
+        CLI_GROUP("negatives and text cleaning", choice_table, &o),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "data github-issues",
         .operands = "[OWNER/NAME...]",
-        .about = "Creates training data from GitHub issues, like the long-text data set of the AnglE paper. The\n"
+        .about = "Creates training data from GitHub issues, as the AnglE paper did for its long-text data set. The\n"
                  "queries are issues that were closed as duplicates. The positive of a query is the original issue,\n"
                  "and the negatives are other issues of the repository. Each issue, with all its duplicates, is in\n"
-                 "only one of the training, validation and test sets. Downloaded issues are stored in the cache. To\n"
-                 "continue an interrupted run, run the command again. Repeating a complete run downloads nothing.\n",
+                 "only one of the training, validation and test sets. Downloaded issues are stored in a cache\n"
+                 "(--cache). To continue an interrupted run, run the command again. Repeating a complete run downloads\n"
+                 "nothing.\n",
         .examples = "  GITHUB_TOKEN=... aoe data github-issues --preset angle --train train.tsv \\\n"
                     "      --validation dev.tsv --test test.tsv\n"
                     "  aoe data github-issues psf/requests pallets/flask --train issues.jsonl --ids\n"

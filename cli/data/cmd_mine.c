@@ -45,8 +45,8 @@ static const cli_option output_table[] = {
      AT(format),
      .choices = CLI_CHOICES("tsv", "jsonl"),
      .noun = "format",
-     .help = "output format: tsv or jsonl; only jsonl can store texts with tabs or line breaks, and "
-             "lists of texts in a column",
+     .help = "output format: tsv or jsonl; tsv cannot store texts with tabs or line breaks, or values "
+             "of .jsonl files that are lists of texts",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "scores",
      .kind = CLI_FLAG,
@@ -316,11 +316,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data mine",
         .operands = "FILE...",
-        .about = "Finds hard negatives. Reads queries with their positives (labeled pairs, positives or triplets),\n"
-                 "embeds every distinct text and writes triplets (query, positive, negative). The negatives of a query\n"
-                 "are the texts that are most similar to the query (highest cosine) and that no row contains as a\n"
-                 "positive of this query. Rows for which no negative is found are skipped, and their number is\n"
-                 "reported.\n",
+        .about = "Finds hard negatives. Reads tables of labeled pairs, positives or triplets (--form), embeds every\n"
+                 "distinct text and writes triplets (query, positive, negative). The negatives of a query are the\n"
+                 "texts with the highest cosine to the query, except the texts that any row contains as a positive of\n"
+                 "this query. Rows for which no negative is found are skipped, and their number is reported.\n",
         .examples = "  aoe data mine -m model pairs.tsv -o triplets.tsv\n"
                     "  aoe data mine -m model qa.jsonl --corpus passages.txt.gz --margin 0.05 --sample -o hard.jsonl\n",
         CLI_GROUPS(groups),
@@ -345,6 +344,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_data_mine_command = {
     .name = "mine",
-    .summary = "find hard negatives for queries and their positives",
+    .summary = "find hard negatives for queries",
     .run = run_command,
 };

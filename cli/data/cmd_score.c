@@ -16,7 +16,7 @@ static const cli_option score_table[] = {
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
      AT(prompt),
-     .help = "prompt with {text1} and {text2} that asks for a number from 0 to 5",
+     .help = "prompt that asks for a number from 0 to 5; {text1} and {text2} are replaced by the texts of a pair",
      .fallback = "the prompt in docs/annotate.md"},
     {.name = "label",
      .kind = CLI_TEXT,
@@ -82,11 +82,12 @@ static int run_command(int argc, char **argv) {
     const cli_chat_command command = {
         .command = "data score",
         .operands = "FILE",
-        .about = "Labels pairs with chat models. The models score the similarity of the texts of each pair from 0 to\n"
-                 "5, and the rows are written with the mean score as label. Pairs for which no answer contains a score\n"
-                 "are left out of the output, and their number is reported. The API key is read from the environment.\n"
-                 "Every answer is stored in the cache as soon as it arrives. To continue an interrupted run, run the\n"
-                 "command again. Repeating a complete run sends no requests.\n",
+        .about = "Labels pairs of texts with chat models. The models score the similarity of the two texts from 0 to\n"
+                 "5. Each row of the input is written with the mean of its scores as label. Pairs for which no answer\n"
+                 "contains a score are left out of the output, and their number is reported. The API key is read from\n"
+                 "an environment variable (--key-env). Every answer is stored in a cache (--cache) as soon as it\n"
+                 "arrives. To continue an interrupted run, run the command again. Repeating a complete run sends no\n"
+                 "requests.\n",
         .examples = "  aoe data score pairs.tsv -m MODEL --api https://api.openai.com/v1 -o scored.tsv\n"
                     "  aoe data score pairs.tsv -m A api=http://localhost:8000/v1 B api=http://localhost:8001/v1 \\\n"
                     "      --each -o scored.tsv\n",
@@ -101,6 +102,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_data_score_command = {
     .name = "score",
-    .summary = "label pairs from 0 to 5 with chat models",
+    .summary = "score the similarity of pairs from 0 to 5 with chat models",
     .run = run_command,
 };

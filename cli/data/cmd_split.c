@@ -77,16 +77,16 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
 
 static const cli_option output_table[] = {
     CLI_OPTION_OUTPUT(AT(output), "DIR",
-                      "output directory; each split is written to DIR/NAME with the extension of the input. If "
-                      "an error occurs, no split is written"),
+                      "output directory; the split NAME of --shares is written to DIR/NAME with the extension of the "
+                      "input. If an error occurs, no split is written"),
     {.name = "shares",
      .kind = CLI_NAMED,
      .value = "NAME=N,...",
      AT(parts),
      .parse = parse_shares,
-     .help = "names and ratios of the splits",
+     .help = "names of the splits, and ratios of their numbers of rows",
      .fallback = "train=80,dev=10,test=10"},
-    CLI_OPTION_TABLE_FORMAT(AT(format), "format of the summary: table, csv or markdown"),
+    CLI_OPTION_TABLE_FORMAT(AT(format), "format in which the sizes of the splits are printed: table, csv or markdown"),
 };
 
 static const cli_option together_table[] = {
@@ -228,9 +228,10 @@ static int run_command(int argc, char **argv) {
         .command = "data split",
         .operands = "FILE",
         .about = "Divides the rows of a table into splits, such as train, dev and test, that have no text in common.\n"
-                 "Rows that share a text, directly or through other rows, are in one split. The rows of a split are\n"
-                 "unchanged and in their original order. The same --seed always gives the same splits. A warning is\n"
-                 "printed if the ratios cannot be met because too many rows are connected by shared texts.\n",
+                 "Rows that share a text, directly or through other rows, are written to one split. The rows of a\n"
+                 "split are unchanged and in their original order. The same --seed always gives the same splits. A\n"
+                 "warning is printed if the ratios of --shares cannot be met because too many rows are connected by\n"
+                 "shared texts.\n",
         .examples = "  aoe data split pairs.tsv -o parts\n"
                     "  aoe data split issues.jsonl.zst --shares train=90,test=10 --near 0.8 --group repository -o parts\n",
         CLI_GROUPS(groups),

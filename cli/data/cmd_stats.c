@@ -81,7 +81,7 @@ static const cli_option data_table[] = {
      AT(s.bins),
      .min = 1,
      .max = 1000,
-     .help = "number of bins in which labels are counted if there are more than 20 distinct labels"},
+     .help = "number of bins in which numeric labels are counted if a file has more than 20 distinct numeric labels"},
     CLI_OPTION_SAME(AT(s.equality)),
     CLI_OPTION_TEXT_COLUMNS(AT(s.table.columns)),
     CLI_OPTION_LABEL_MAP(AT(s.table.label_map)),
@@ -285,10 +285,10 @@ static int run_command(int argc, char **argv) {
         .command = "data stats",
         .operands = "FILE...",
         .about = "Prints three tables of statistics. The first table counts the rows, positive and negative rows,\n"
-                 "texts and distinct texts of each file. The second table describes the distribution of text lengths.\n"
-                 "The third table contains the frequency of each label. The column \"dropped\" counts the rows whose\n"
-                 "label has the value drop in --label-map. The column \"unknown label\" counts the rows whose label is a\n"
-                 "word that --label-map does not contain.\n",
+                 "texts and distinct texts of each file. Its column \"dropped\" counts the rows whose label has the\n"
+                 "value drop in --label-map, and its column \"unknown label\" counts the rows whose label is a word that\n"
+                 "--label-map does not contain. The second table describes the distribution of text lengths. The third\n"
+                 "table contains the frequency of each label.\n",
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",

@@ -16,7 +16,7 @@ static const cli_option class_table[] = {
      .min = -1e30,
      .max = 1e30,
      .help = "pairs with a label of at least X are positive",
-     .fallback = "1; all labels must then be 0 or 1"},
+     .fallback = "1; without this option, all labels must be 0 or 1"},
 };
 
 #define AT(field) offsetof(aoe_binary_result, field)
@@ -101,11 +101,12 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval pairs",
         .operands = "FILE...",
-        .about = "Evaluates pairs with a binary label, as in MRPC, QQP and QNLI (text1, text2, label 0 or 1). Prints\n"
-                 "the Spearman and Pearson correlation of cosine and label, accuracy, F1 and average precision (AP),\n"
-                 "multiplied by 100. A pair is predicted positive if its cosine is at least a threshold; accuracy and\n"
-                 "F1 are each computed with the threshold that gives the highest value. If several tables are given,\n"
-                 "their mean is also printed.\n",
+        .about = "Evaluates a model on pairs with binary labels, as in MRPC, QQP and QNLI (columns text1, text2 and\n"
+                 "label 0 or 1). Prints the Spearman and the Pearson correlation of cosines and labels. Also prints\n"
+                 "accuracy, F1 and average precision (AP) of classification by cosine. These values are multiplied by\n"
+                 "100. A pair is predicted positive if its cosine is at least a threshold; accuracy and F1 are each\n"
+                 "computed with the threshold that gives the highest value. If several tables are given, the mean of\n"
+                 "each metric over the tables is also printed.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

@@ -89,7 +89,7 @@ static const cli_option input_table[] = {
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for documents, in which {text} is replaced by each document",
-     .fallback = "--prompt, which otherwise applies only to queries"},
+     .fallback = "the prompt for queries, which is set with --prompt"},
 };
 
 static void keep(void *user, const aoe_retrieval_result *r) {
@@ -192,13 +192,14 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval retrieval",
         .operands = "PATH...",
-        .about = "Evaluates retrieval with exact search by cosine. Prints recall, MRR and nDCG, multiplied by 100.\n"
-                 "Each PATH is a BEIR directory or a table. A BEIR directory contains corpus.jsonl, queries.jsonl and\n"
-                 "qrels/test.tsv. A table has a group column (group or image) and a text column (text, caption or\n"
-                 "sentence); an example is a table of image captions grouped by image. In a table, the relevant texts\n"
-                 "of a query are the other texts of its group. For tables, strict accuracy is also printed: a query in\n"
-                 "a group of g texts is correct if the g nearest texts, the query included, are exactly the texts of\n"
-                 "the group. If cosines are equal, the text that comes first in the file is ranked higher.\n",
+        .about = "Evaluates a model on retrieval with exact search by cosine. Prints recall, MRR and nDCG, multiplied\n"
+                 "by 100. Each PATH is a BEIR directory or a table. A BEIR directory contains corpus.jsonl,\n"
+                 "queries.jsonl and qrels/test.tsv. A table has a group column (group or image) and a text column\n"
+                 "(text, caption or sentence); an example is a table of image captions grouped by image. In a table,\n"
+                 "--query selects the texts that are used as queries, and the relevant texts of a query are the other\n"
+                 "texts of its group. For tables, strict accuracy is also printed: a query in a group of g texts is\n"
+                 "correct if the g nearest texts, the query included, are exactly the texts of the group. If cosines\n"
+                 "are equal, the text that comes first in the file is ranked higher.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),

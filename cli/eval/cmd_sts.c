@@ -68,11 +68,11 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval sts",
         .operands = "FILE...",
-        .about = "Evaluates semantic textual similarity. Prints the Spearman and the Pearson correlation of cosines\n"
-                 "and gold scores, multiplied by 100. A FILE is a table with the columns text1, text2 and label (.tsv,\n"
-                 ".csv or .jsonl, optionally compressed), or a SentEval directory such as STS12-en-test. For a\n"
-                 "directory, one row per subset and one row for all pairs of the directory are printed. If several\n"
-                 "FILEs are given, the last row is for the pairs of all FILEs together.\n",
+        .about = "Evaluates a model on semantic textual similarity (STS). Prints the Spearman and the Pearson\n"
+                 "correlation of cosines and gold scores, multiplied by 100. A FILE is a table with the columns text1,\n"
+                 "text2 and label (.tsv, .csv or .jsonl, optionally compressed), or a SentEval directory such as\n"
+                 "STS12-en-test. For a directory, one row per subset and one row for all pairs of the directory are\n"
+                 "printed. If several FILEs are given, the last row is for the pairs of all FILEs together.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

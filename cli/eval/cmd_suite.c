@@ -27,7 +27,7 @@ static const cli_option suite_table[] = {
      .offset = offsetof(options, setting),
      .choices = CLI_CHOICES("all", "mean", "wmean", "each"),
      .noun = "setting",
-     .help = "how the subsets of a year are combined. all: one correlation over all pairs. mean: mean "
+     .help = "how the subsets of STS12 to STS16 are combined. all: one correlation over all pairs. mean: mean "
              "of the correlations of the subsets. wmean: mean of these correlations, weighted by the "
              "number of pairs. each: one row for each of the settings all, mean and wmean"},
     {.name = "metric",
@@ -189,12 +189,13 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval suite",
         .operands = "DIR...",
-        .about = "Evaluates the test data of STS12 to STS16, STS-B and SICK-R in the file formats of SentEval. Prints\n"
-                 "the correlation of cosines and gold scores for each data set and the average over the data sets,\n"
-                 "multiplied by 100. DIR or its subdirectories, such as data/downstream in SentEval, contain the\n"
-                 "directories STS12-en-test to STS16-en-test and the files STSBenchmark/sts-test.csv (or sts-test.csv)\n"
-                 "and SICK/SICK_test_annotated.txt. Not all of them must exist. If several DIRs contain a data set,\n"
-                 "the first of them is used. Missing data sets are reported and left out of the average.\n",
+        .about = "Evaluates a model on the test data of STS12 to STS16, STS-B and SICK-R in the file formats of\n"
+                 "SentEval. Prints the correlation of cosines and gold scores for each data set and the average over\n"
+                 "the data sets, multiplied by 100. Each DIR is the directory of SentEval, its subdirectory\n"
+                 "data/downstream, or another directory with some of these data sets: the directories STS12-en-test to\n"
+                 "STS16-en-test and the files STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
+                 "SICK/SICK_test_annotated.txt. If several DIRs contain a data set, the first of them is used. Missing\n"
+                 "data sets are reported and left out of the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         CLI_GROUPS(groups),

@@ -47,11 +47,11 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval triplets",
         .operands = "FILE...",
-        .about = "Evaluates triplets (query, positive, negative; or premise, entailment, contradiction). A triplet is\n"
-                 "correct if the cosine of query and positive is higher than the cosine of query and negative. Prints\n"
-                 "the percentage of correct triplets (accuracy), the percentage of triplets whose two cosines are\n"
-                 "equal (ties, which are not correct), the mean cosine of queries and positives, and the mean cosine\n"
-                 "of queries and negatives.\n",
+        .about = "Evaluates a model on triplets (query, positive, negative; or premise, entailment, contradiction). A\n"
+                 "triplet is correct if the cosine of query and positive is higher than the cosine of query and\n"
+                 "negative. Prints the percentage of correct triplets (accuracy), the percentage of triplets whose two\n"
+                 "cosines are equal (ties, which are not correct), the mean cosine of queries and positives, and the\n"
+                 "mean cosine of queries and negatives.\n",
         .examples = "  aoe eval triplets -m model triplets.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

@@ -33,13 +33,13 @@ static const cli_option table[] = {
      .offset = offsetof(options, arms),
      .help = "an arm: its name, a colon, and options of aoe train that apply to this arm in addition "
              "to the options after --. An arm without a colon is the name of a --method of aoe train, "
-             "or the word untrained, which evaluates the start model without training",
+             "or the word untrained: the model of -m is then evaluated without training",
      .fallback = ""},
     {.name = "methods",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      .offset = offsetof(options, methods),
-     .help = "add one arm per value of --method of aoe train; these arms come before the arms of --arm",
+     .help = "add one arm for each of these values of --method of aoe train; these arms come before the arms of --arm",
      .fallback = "none"},
     {.name = "test",
      .kind = CLI_TEXTS,
@@ -295,10 +295,11 @@ static int run_command(int argc, char **argv) {
     const cli_experiment_command command = {
         .command = "compare",
         .about = "Compares training configurations, called arms. Trains every arm with every seed and evaluates the\n"
-                 "models. Prints the mean and the standard deviation of the Spearman correlation of each arm over the\n"
-                 "seeds, and the difference between each arm and the baseline (--against). The difference is tested\n"
-                 "with a paired t test over the seeds. Means and differences have 95% bootstrap intervals, which are\n"
-                 "computed by resampling test pairs and seeds.\n"
+                 "models on the --test files and the --dev file. For each file and arm, prints the mean and the\n"
+                 "standard deviation of the Spearman correlation over the seeds, and the difference between the mean\n"
+                 "of the arm and the mean of the baseline arm (--against). The difference is tested with a paired t\n"
+                 "test over the seeds. Means and differences are printed with 95% confidence intervals, computed by\n"
+                 "bootstrap resampling of test pairs and seeds.\n"
                  "The arguments after -- are options of aoe train for all runs; @FILE reads such options from a file.\n"
                  "aoe compare itself sets the seed, the number of threads and the output directory of each run. To\n"
                  "resume an interrupted comparison, run the command again. To extend a comparison, run the command\n"
@@ -316,6 +317,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_compare_command = {
     .name = "compare",
-    .summary = "train configurations with several seeds and test their differences",
+    .summary = "train configurations with several seeds and test whether their scores differ",
     .run = run_command,
 };

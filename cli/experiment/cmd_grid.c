@@ -348,12 +348,12 @@ static int run_command(int argc, char **argv) {
     const cli_experiment_command command = {
         .command = "grid",
         .about = "Trains a model for every combination of the option values in --over and every seed, and ranks the\n"
-                 "combinations by their mean score over the seeds. The arguments after -- are options of aoe train for\n"
-                 "all runs; @FILE reads such options from a file. aoe grid itself sets the seed, the number of threads\n"
-                 "and the output directory of each run. All options are checked before the first run. To resume an\n"
-                 "interrupted search, run the command again. To extend a search, run the command with more values or\n"
-                 "seeds. Finished runs are not repeated. The file results.jsonl in the output directory has one line\n"
-                 "per run.\n",
+                 "combinations by their mean score (--score) over the seeds. The arguments after -- are options of aoe\n"
+                 "train for all runs; @FILE reads such options from a file. aoe grid itself sets the seed, the number\n"
+                 "of threads and the output directory of each run. All options are checked before the first run. To\n"
+                 "resume an interrupted search, run the command again. To extend a search, run the command with more\n"
+                 "values or seeds. Finished runs are not repeated. The file results.jsonl in the output directory has\n"
+                 "one line per run.\n",
         .examples = "  aoe grid -o g --over w-angle=0,0.5,1 lr=log:1e-5:1e-4:3 --seeds 3 -- -d train.tsv --dev dev.tsv\n"
                     "  aoe grid -o g --over pooling=cls,mean no-isp=on,off --jobs 2 --memory 8G -- @recipe.args\n",
         .group = CLI_GROUP("grid", table, &o),

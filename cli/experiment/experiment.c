@@ -44,7 +44,7 @@ static const cli_option run_table[] = {
      .kind = CLI_TEXT,
      .value = "N|LIST",
      AT(seeds),
-     .help = "number of seeds, counted from seed 42, or a list of seeds such as 1,2,5 or 1..5"},
+     .help = "number of seeds, of which the first is 42 (3 means 42, 43 and 44), or a list of seeds such as 1,2,5 or 1..5"},
     {.name = "jobs",
      .letter = 'j',
      .kind = CLI_SIZE,

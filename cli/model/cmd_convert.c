@@ -112,9 +112,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "convert",
         .operands = "[DIR|FILE]",
-        .about = "aoe convert DIR writes a copy of a model whose weights are stored in another data type. All commands\n"
-                 "read all data types. The settings, the tokenizer and the training information in aoe.json are\n"
-                 "copied. If the data type is not changed, the weights are copied without any change.\n"
+        .about = "aoe convert DIR copies a model and stores the weights of the copy in another data type (--dtype).\n"
+                 "All commands read all data types. The settings, the tokenizer and the training information in\n"
+                 "aoe.json are copied. If the data type is not changed, the weights are copied without any change.\n"
                  "aoe convert FILE converts word vectors in GloVe format to a model that needs no training. FILE\n"
                  "contains one word and its vector per line, and may be compressed (.gz or .zst). The embedding of a\n"
                  "text is the mean of its word vectors; unknown words are skipped.\n",

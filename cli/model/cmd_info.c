@@ -35,7 +35,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, texts),
      .min = 1,
      .max = 1e9,
-     .help = "number of texts in the batch; a training pair counts as two texts",
+     .help = "with --plan or --shape: number of texts in the batch; a training pair counts as two texts",
      .fallback = "64"},
     {.name = "length",
      .kind = CLI_SIZE,
@@ -43,7 +43,7 @@ static const cli_option table[] = {
      .offset = offsetof(options, length),
      .min = 1,
      .max = 1e9,
-     .help = "number of tokens per text",
+     .help = "with --plan or --shape: number of tokens per text",
      .fallback = "the maximum sequence length of the model"},
     {.name = "shape",
      .kind = CLI_TEXT,
@@ -53,7 +53,7 @@ static const cli_option table[] = {
              "--help lists the shapes",
      .fallback = "none"},
     CLI_OPTION_STORAGE("stored", .offset = offsetof(options, stored),
-                       "data type of the stored weights of --shape: f32, bf16 or int8", "bf16"),
+                       "with --shape: assumed data type of the weights in the model file: f32, bf16 or int8", "bf16"),
 };
 
 static void pair(cli_table *t, const char *key, const char *value) {
@@ -310,18 +310,22 @@ static int run_command(int argc, char **argv) {
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
     aoe_plan_options_defaults(&o.p);
+    cli_option lora[CLI_LORA_COUNT];
+    memcpy(lora, cli_lora_table, sizeof lora);
+    lora[0].help = "assume training of new LoRA adapters of rank N";
+    lora[0].fallback = "training of the adapters in the model directory, or of all weights if it has no adapters";
     const cli_group groups[] = {
         CLI_GROUP("memory estimate", table, &o),
-        CLI_GROUP("memory estimate of training with LoRA adapters", cli_lora_table, &o.p.lora),
+        CLI_GROUP("memory estimate of training with LoRA adapters (with --plan or --shape)", lora, &o.p.lora),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };
     const cli_syntax syntax = {
         .command = "info",
         .operands = "[DIR]",
-        .about = "Prints the architecture, sizes and settings of a model directory, and names the file or option that\n"
-                 "sets the pooling and the maximum sequence length. With --plan, also prints the memory that inference\n"
-                 "and training need.\n",
+        .about = "Prints the architecture, the sizes and the settings of the model in DIR (default: the model of -m).\n"
+                 "For the pooling and the maximum sequence length, also prints which file or option sets them. With\n"
+                 "--plan, also prints the memory that inference and training need.\n",
         .examples = "  aoe info model --plan --texts 32 --length 128\n"
                     "  aoe info --shape llama2-7b --texts 32 --length 64 --lora-r 32 --load-8bit\n",
         CLI_GROUPS(groups),

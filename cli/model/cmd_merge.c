@@ -56,11 +56,12 @@ static int run_command(int argc, char **argv) {
         .command = "merge",
         .operands = "DIR...",
         .about = "With one DIR, merges LoRA adapters into their base model and writes a complete model. DIR contains\n"
-                 "adapter_config.json and adapter_model.safetensors, from aoe train --lora-r or Hugging Face PEFT.\n"
+                 "adapter_config.json and adapter_model.safetensors, written by aoe train --lora-r or Hugging Face\n"
+                 "PEFT.\n"
                  "With several DIRs, averages the weights of models of the same architecture and sizes. The average of\n"
-                 "several fine-tuning runs of one model is often better than each of them. The settings and the\n"
-                 "tokenizer are copied from the first model. The averaged models are listed in aoe.json and README.md\n"
-                 "in the output directory.\n",
+                 "models from several fine-tuning runs is often better than the model of any single run. The settings\n"
+                 "and the tokenizer are copied from the first model. The averaged models are listed in aoe.json and\n"
+                 "README.md in the output directory.\n",
         .examples = "  aoe merge adapters -o model\n"
                     "  aoe merge adapters --base Qwen2.5-0.5B --dtype bf16 -o model\n"
                     "  aoe merge run-1 run-2 run-3 -o model\n",

@@ -48,7 +48,7 @@ static const cli_option curve_table[] = {
      .value = "N",
      AT(smooth),
      .min = 1,
-     .help = "plot the mean of each loss over the last N steps; 1 disables smoothing",
+     .help = "plot the moving average of each loss over N steps; 1 disables smoothing",
      .fallback = "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs"},
     {.name = "characters",
      .kind = CLI_FLAG,
@@ -435,8 +435,9 @@ static int run_command(int argc, char **argv) {
         .command = "plot curve",
         .operands = "DIR... -o NAME",
         .about = "Plots the losses and dev scores of training runs, or the perplexity of pretraining runs, over the\n"
-                 "training steps. Each DIR is the output directory of a run and contains train-log.jsonl. If several\n"
-                 "runs are given, each panel compares one loss of all runs.\n",
+                 "training steps. Each DIR is the output directory of a run and contains train-log.jsonl. If one run\n"
+                 "is given, one panel shows all its losses. If several runs are given, each loss has its own panel\n"
+                 "with one line per run. Dev scores and perplexity are shown in separate panels.\n",
         .examples = "  aoe plot curve model -o curve\n"
                     "  aoe plot curve run-a run-b --smooth 50 -o runs --title 'two learning rates'\n",
         CLI_GROUPS(groups),

@@ -483,10 +483,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot density",
         .operands = "FILE -o NAME",
-        .about = "Divides scored pairs into six groups by gold score. Plots the distribution of the cosines of each\n"
-                 "group, next to the distribution of the gold scores of the group. FILE has the columns text1, text2\n"
-                 "and label (.tsv, .csv or .jsonl, optionally compressed as .gz or .zst). The distributions are kernel\n"
-                 "density estimates with Gaussian kernels and Silverman's bandwidth.\n",
+        .about = "Plots distributions of cosines for pairs with different gold scores. FILE has the columns text1,\n"
+                 "text2 and label (.tsv, .csv or .jsonl, optionally compressed as .gz or .zst); the label is the gold\n"
+                 "score. The pairs are divided into six groups by gold score. For each group, the plot shows the\n"
+                 "distribution of the cosines by each model and, in a separate panel, the distribution of the gold\n"
+                 "scores. The distributions are kernel density estimates with Gaussian kernels and Silverman's\n"
+                 "bandwidth.\n",
         .examples = "  aoe plot density -m before -m after examples/test.tsv -o density\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

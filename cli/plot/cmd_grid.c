@@ -376,8 +376,9 @@ static int run_command(int argc, char **argv) {
         .command = "plot grid",
         .operands = "DIR -o NAME",
         .about = "Draws a heat map of the scores of a grid search. DIR is the output directory of aoe grid and\n"
-                 "contains results.jsonl. Each cell is the mean score of one combination of values of two options,\n"
-                 "over all seeds and all values of the other options. The best cell is framed.\n",
+                 "contains results.jsonl. The columns of the heat map are the values of one option (--x), and the rows\n"
+                 "are the values of another option (--y). Each cell shows the mean score of all runs with these two\n"
+                 "values. The best cell is framed.\n",
         .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -332,7 +332,7 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot lengths",
         .operands = "FILE... -o NAME",
-        .about = "Draws a violin plot of the text lengths of each FILE in tokens, with median and quartiles, on a\n"
+        .about = "Draws a violin plot of the text lengths in tokens of each FILE, with median and quartiles, on a\n"
                  "logarithmic axis. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line (.txt), and\n"
                  "may be compressed (.gz or .zst). Special tokens are counted, and texts are not truncated.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",

@@ -244,9 +244,9 @@ static int run_command(int argc, char **argv) {
         .command = "plot saturation",
         .operands = "-o NAME",
         .about = "Plots the cosine and both forms of the angle score (see --angle-form in aoe train --help) as\n"
-                 "functions of the angle between two vectors, and next to these curves their negative derivatives. If\n"
-                 "the derivative is near 0, pairs at this angle hardly train the model (saturation). Each value is the\n"
-                 "mean over random pairs of vectors, computed with the functions used in training.\n",
+                 "functions of the angle between two vectors. A second panel shows the negative derivatives of these\n"
+                 "curves. If a derivative is near 0, pairs at this angle hardly train the model (saturation). Each\n"
+                 "value is the mean over random pairs of vectors, computed with the functions used in training.\n",
         .examples = "  aoe plot saturation -o saturation\n"
                     "  aoe plot saturation --dims 2 -o complex-plane\n",
         CLI_GROUPS(groups),
@@ -264,6 +264,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_plot_saturation_command = {
     .name = "saturation",
-    .summary = "cosine, angle score and their derivatives as functions of an angle",
+    .summary = "cosine and AnglE score over the angle between two vectors, with derivatives",
     .run = run_command,
 };

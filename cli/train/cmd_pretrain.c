@@ -63,7 +63,7 @@ static const cli_option batch_table[] = {
      .kind = CLI_FLAG,
      AT(p.pack),
      .set = 0,
-     .help = "train on one text per sequence; without this option, texts are concatenated to sequences"
+     .help = "train on one text per sequence; without this option, texts are concatenated into sequences"
              " of up to --max-length tokens"},
     {.name = "shuffle",
      .kind = CLI_SIZE,
@@ -145,11 +145,12 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "pretrain",
         .operands = "",
-        .about = "Trains a model with masked language modeling on plain text. The start model has random weights (aoe\n"
-                 "init) or pretrained weights. aoe train fine-tunes the trained model. The output directory contains\n"
-                 "train-log.jsonl, the newest checkpoint, and the model with the lowest loss on the texts that\n"
-                 "--held-out selects for evaluation. Ctrl-C saves a checkpoint and stops the run. To continue the run,\n"
-                 "add --resume to the same command.\n",
+        .about = "Trains the model of -m with masked language modeling on plain text. This model may have random\n"
+                 "weights (aoe init) or pretrained weights. The trained model can then be fine-tuned with aoe train.\n"
+                 "The output directory contains train-log.jsonl, the newest checkpoint, and the model with the lowest\n"
+                 "loss on the texts that --held-out selects for evaluation (with --held-out 0, the model after the\n"
+                 "last step). Ctrl-C saves a checkpoint and stops the run. To continue the run, add --resume to the\n"
+                 "same command.\n",
         .examples = "  aoe pretrain -m start -d corpus.txt.zst -o base --max-length 128\n"
                     "  aoe pretrain -m start -d books.txt wiki.tsv --columns text=sentence --no-pack -o base --epochs 3\n",
         CLI_GROUPS(groups),

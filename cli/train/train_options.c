@@ -191,8 +191,8 @@ static const cli_option teacher_table[] = {
      .kind = CLI_TEXT,
      .value = "DIR",
      AT(t.teacher),
-     .help = "distill from the model in this directory; it may have any architecture. The embeddings "
-             "of all texts by this model are computed before training",
+     .help = "distill from the model in this directory, which may have any architecture; before training,"
+             " this model embeds all training texts",
      .fallback = "none"},
     {.name = "w-teacher",
      .kind = CLI_REAL,
