@@ -24,7 +24,8 @@ typedef enum aoei_marker_kind {
 typedef struct aoei_marker {
     aoei_marker_kind kind;
     size_t number; /* number of the item as written in the marker; 0 for bullets */
-    /* AOEI_MARKER_ROMAN: number of the item if the marker is a letter ("i)" is item 9); 0: the numeral has several letters */
+    /* AOEI_MARKER_ROMAN: if the numeral is a single letter, the position of this letter in the alphabet (9 for "i)"), because
+     * the marker may be a letter instead of a numeral; otherwise 0 */
     size_t letter;
     size_t bytes; /* length of the marker in bytes, including the spaces before the text of the item */
 } aoei_marker;

@@ -100,8 +100,8 @@ static int is_not_a_score(aoe_text before) {
     return ends_with_any(trim_end(before), other_contexts);
 }
 
-/* Returns the last part of the text `before` a number: from the start of the number's sentence or line, at most 60 bytes,
- * without spaces and marks at the end. */
+/* Returns the end of `before`, which is the text before a number. The result starts where the sentence or line of the number
+ * starts, and has at most 60 bytes. Spaces, quotes and similar characters at its end (see trim_end) are removed. */
 static aoe_text clause(aoe_text before) {
     enum { MOST = 60 };
     const aoe_text s = trim_end(before);

@@ -15,7 +15,7 @@
 /* A function that for_each_page calls for each page of a list. It sets *more to 0 to stop reading. */
 typedef int (*page_fn)(aoei_collection *c, const aoei_github_response *a, void *user, int *more, aoe_error *err);
 
-/* How the reading of a list ended. status: 200 if all pages were read, otherwise the status of the page that cannot be read. */
+/* The outcome of reading a list. status: 200 if all pages were read, otherwise the status of the page that cannot be read. */
 typedef struct ending {
     int status;
     char why[AOEI_GITHUB_SHOWN]; /* message of the server for this page */

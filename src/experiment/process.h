@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Runs several jobs at a time in child processes. The number of processes and their total memory are limited. Only this unit of
+ * Runs several jobs at a time in child processes. The number of processes and their total memory are limited. No other file of
  * the library calls fork.
  * A job is a function that runs in a fork of the calling process. Therefore, all runs of a long experiment execute the same
  * program, even if the program file is replaced. After the fork, the child uses only the memory of the parent: it creates its

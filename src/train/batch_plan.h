@@ -39,10 +39,11 @@ typedef struct aoei_batches {
     uint32_t (*text)[3];
     size_t unused; /* number of examples that no batch of the epoch contains */
     /* Workspace of aoei_batches_plan. */
-    size_t *order;   /* [largest number of examples of a source] examples of a source in random order; owned */
-    size_t *queue;   /* [largest number of examples of a source] examples that are moved to a later batch; owned */
-    uint32_t *stamp; /* [largest number of texts of a source] for each group of identical texts, the number of the source's last
-                        batch that contains a text of the group, counted from 1; 0 if there is none; owned */
+    size_t *order; /* [largest number of examples of a source] examples of a source in random order; owned */
+    size_t *queue; /* [largest number of examples of a source] examples that are moved to a later batch; owned */
+    /* [largest number of texts of a source] stamp[g] is the number, counted from 1, of the last planned batch of the current
+     * source that contains a text of group g (aoei_dataset.groups). 0: there is no such batch. Owned. */
+    uint32_t *stamp;
 } aoei_batches;
 
 /* Allocates the memory for a plan. Errors: AOE_EARG if an epoch has 2^32 or more examples, AOE_ENOMEM. */

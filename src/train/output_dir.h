@@ -9,8 +9,8 @@
 
 typedef struct aoei_output_dir {
     const char *path; /* path of the directory; NULL if it is not open; borrowed */
-    size_t
-        created; /* number of directories that aoei_output_dir_open created; they are the last `created` components of path */
+    /* number of directories that aoei_output_dir_open has created: `path` and some of its parent directories */
+    size_t created;
     aoei_lock lock; /* lock that keeps other runs out of the directory */
 } aoei_output_dir;
 

@@ -61,8 +61,8 @@ typedef struct aoei_pair_step {
     aoei_tensor vectors; /* [arity * B, dims] output of the dense layer; equal to `pooled` if there is no dense layer */
     aoei_tensor projected; /* [arity * B, head_rows] output of the projection; equal to `vectors` if there is no projection */
     aoei_tensor d_vectors; /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there is no dense layer */
-    aoei_tensor
-        d_projected; /* [arity * B, head_rows] gradient of `projected`; equal to `d_vectors` if there is no projection */
+    /* [arity * B, head_rows] gradient of `projected`; equal to `d_vectors` if there is no projection */
+    aoei_tensor d_projected;
     float *host, *host_grad; /* [arity * B, D] host: embeddings in main memory, the input of the objectives; host_grad: their
                                 gradients; both owned */
     float *host_head;        /* [head_rows * (head_cols + 1)] weights of the classifier, followed by its biases; owned */

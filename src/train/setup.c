@@ -24,9 +24,8 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    MAX_STEPS = INT32_MAX
-}; /* maximum of options.epochs and options.max_steps; with this limit, the product of the two fits in size_t */
+/* Maximum of options.epochs and options.max_steps. With this limit, the product of the two fits in size_t. */
+enum { MAX_STEPS = INT32_MAX };
 #define MAX_MINUTES 1e6
 
 void aoe_training_args_defaults(aoe_training_args *o) {
@@ -148,7 +147,7 @@ static int describe_lora(const aoei_trainer *t, json_t *r, aoe_error *err) {
 }
 
 /* Creates t->settings, a record of all options that affect the result. The number of threads, the checkpoint interval and
- * messages do not affect it. Every key is always present; the value of an unused option is null. When a run resumes, the first
+ * logging do not affect it. Every key is always present; the value of an unused option is null. When a run resumes, the first
  * difference is reported. Therefore, an option comes before options whose values depend on it. */
 static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
@@ -214,8 +213,8 @@ static int check_checkpoint(const aoei_trainer *t, const char *checkpoint, int s
         checkpoint, adapters ? "trains" : "does not train");
 }
 
-/* Checks that the output directory is not the directory of the base model, which the adapters need. base: directory of the base
- * model. */
+/* If the run trains adapters, checks that saving the result would not replace their base model: the directory of the base
+ * model must be neither the output directory nor inside it. base: directory of the base model. */
 static int check_base_is_kept(const aoei_trainer *t, const char *base, aoe_error *err) {
     if (!t->base->config.lora.r || !aoei_path_within(base, t->o->output))
         return AOE_OK;

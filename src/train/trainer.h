@@ -63,8 +63,8 @@ struct aoei_trainer {
     aoe_context *ctx;           /* context for computations and log messages; borrowed */
     const aoe_training_args *o; /* checked options; borrowed */
     aoei_task *task;            /* task that loads the training data and computes losses and gradients; borrowed */
-    double hidden_dropout,
-        attention_dropout;  /* dropout probability of hidden states, and dropout probability of attention weights */
+    /* dropout probability of hidden states, and dropout probability of attention weights */
+    double hidden_dropout, attention_dropout;
     aoe_model *base;        /* checkpoint if the run resumes, otherwise the initial model; owned */
     aoe_model *view;        /* model with the trained weights, and with the settings and files of `base`; owned */
     aoe_embedder *embedder; /* embedder that uses `view` for evaluation; NULL if it is not needed; owned */
