@@ -49,8 +49,8 @@ static void make_title(aoei_rng *rng, aoei_buffer *title) {
         aoei_buffer_printf(title, "%sword%u", i ? " " : "", draw(rng, WORDS));
 }
 
-/* Writes a typical comment of an issue to `text`. number: number of the issue; earlier: number of an earlier issue of which the
- * comment says that this issue is a duplicate; 0: the comment does not mention a duplicate. */
+/* Writes a typical comment of issue `number` to `text`. If `earlier` is not 0, the comment says that the issue is a duplicate
+ * of issue `earlier`. */
 static void make_comment(aoei_rng *rng, uint64_t number, uint64_t earlier, aoei_buffer *text) {
     aoei_buffer_clear(text);
     for (unsigned i = 0; i < 5; i++)

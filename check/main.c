@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * aoe-check: is every kernel right on this machine, and how fast is it?
+ * The program aoe-check, which tests all kernels on this machine and measures their speed.
  *
- * It runs the kernel tests (tests/kernels, the same programs that `make check` runs) in every tier that the CPU has and
- * AOE_CPU allows, and prints a line a kernel: values compared with a double-precision oracle, the worst error as a share
- * of its bound, the speed on one thread. The exit code is the verdict.
+ * It runs the kernel tests (tests/kernels, the programs that `make check` also runs) for every tier (instruction set) that the
+ * CPU supports and that the environment variable AOE_CPU allows. It prints one line per kernel: the number of values that were
+ * compared with double precision, the largest error divided by its bound, and the speed on one thread. The exit code is 0 if
+ * all kernels passed, 1 if a kernel failed or the tests could not be run, and 2 after a usage error.
  *
- * The tests are linked in under names that the Makefile gives them; programs.inc lists them.
+ * The main function of the test tests/kernels/NAME.c is linked as NAME_main. The Makefile generates programs.inc, which
+ * contains PROGRAM(NAME) for each test.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,12 +41,12 @@ static const char usage[] =
     "AOE_CPU=c|avx2|avx512|avx512bf16|amx leaves out higher tiers. The exit code is 0 when all is right.\n";
 
 typedef struct options {
-    int speed;
-    const char **ops; /* [n], owned; the strings are static */
+    int speed;        /* 1: the speed is measured */
+    const char **ops; /* [n] names of the ops to test; the array is owned, the strings are static; n is 0: all ops */
     size_t n;
 } options;
 
-/* Adds the ops whose names start so; 0: there is none. */
+/* Adds all ops whose names begin with `name` to o->ops. Returns 1, or 0 if there is no such op. */
 static int choose(options *o, const char *name) {
     int found = 0;
     for (size_t i = 0; i < check_n_ops; i++)
@@ -55,7 +57,7 @@ static int choose(options *o, const char *name) {
     return found;
 }
 
-/* Returns 0 to continue, otherwise the exit code plus 1. */
+/* Parses the arguments. Returns 0 if the program must continue, otherwise its exit code plus 1. */
 static int parse(options *o, int argc, char **argv) {
     o->speed = 1;
     o->ops = calloc((size_t)argc * check_n_ops, sizeof *o->ops);
@@ -82,7 +84,7 @@ static int parse(options *o, int argc, char **argv) {
     return o->ops ? 0 : 2;
 }
 
-/* Runs the tests with their messages in `log`. Returns the number of programs with failures. */
+/* Runs all test programs and redirects their output to `log`. Returns the number of programs that failed. */
 static size_t run_tests(FILE *log) {
     size_t failed = 0;
     fflush(stdout);
@@ -99,7 +101,7 @@ static size_t run_tests(FILE *log) {
     return failed;
 }
 
-/* The messages of the tests that failed. */
+/* Prints the log of the tests to stderr, without the lines of cmocka about started and successful tests. */
 static void print_failures(FILE *log) {
     char line[4096];
     rewind(log);
@@ -115,7 +117,8 @@ static size_t op_number(const char *op) {
     return i;
 }
 
-/* A line a kernel that was run. Returns the number of kernels that are wrong, or -1 without memory. */
+/* Prints one line per kernel. If ops were selected, prints only the kernels that were tested. Returns the number of kernels
+ * that failed or were not tested, or -1 if memory allocation failed. best: highest tier to print. */
 static int print_report(const options *o, aoei_tier best) {
     size_t n;
     int wrong = 0;
@@ -131,7 +134,7 @@ static int print_report(const options *o, aoei_tier best) {
         if (r[i].comparisons)
             printf("%12zu %9.3f ", r[i].comparisons, r[i].worst);
         else
-            printf("%12s %9s ", "-", "-"); /* its test compares in its own way */
+            printf("%12s %9s ", "-", "-"); /* the test of this op does not call kernel_compared */
         if (s.unit)
             printf("%11.1f %11.1f %-8s ", s.best, s.median, s.unit);
         else

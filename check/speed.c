@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One call of every op at a fixed size. The table is made from kernels.def: an op without a function here does
- * not compile.
+ * Measures the speed of kernels. For each op in kernels.def, a function call_OP calls the kernel once with operands of a fixed
+ * size. If an op has no such function, this file does not compile.
  */
 #include "speed.h"
 
@@ -11,20 +11,21 @@
 #include "base/clock.h"
 
 enum { ROWS = 64, COLS = 768, N = ROWS * COLS, OUT = 512, RUNS = 11, TENSORS = 6, TEXTS = 192 };
-#define RUN_SECONDS 0.002 /* of one timed run: calls are repeated until they take as long */
+#define RUN_SECONDS 0.002 /* minimum time of a run; the call is repeated until this time has passed */
 
 typedef struct work {
     const aoei_kernels *k;
-    float *f[TENSORS];     /* [N] or more: OUT x COLS */
-    aoei_bf16 *h[TENSORS]; /* the same, bf16 */
-    float *stats;          /* [ROWS, 2] */
-    float *scratch;        /* [AOEI_GEMM_SCRATCH] */
-    void *packed;
-    double *d[3]; /* [TEXTS, COLS] and [TEXTS, TEXTS] in panels, the vectors of the objectives and their scores */
-    volatile double sink;
+    float *f[TENSORS];     /* [OUT * COLS] float32 operands, owned; ops on rows use the first N elements */
+    aoei_bf16 *h[TENSORS]; /* [OUT * COLS] bf16 operands, owned */
+    float *stats;          /* [ROWS, 2] mean and inverse standard deviation of each row, owned */
+    float *scratch;        /* [AOEI_GEMM_SCRATCH] scratch memory of matmuls, owned */
+    void *packed;          /* packed weights of matmuls, owned */
+    double *d[3];          /* [TEXTS * COLS] vectors of the objectives, their scores, and sums; in panels; owned */
+    volatile double sink;  /* receives results, so that the compiler does not remove a call */
 } work;
 
-/* What one call does; of flops and bytes the one that is not 0 is reported. */
+/* Number of floating-point operations of one call, or number of bytes that it reads and writes. The other field is 0. If both
+ * are 0, the op is not measured. */
 typedef struct amount {
     double flops, bytes;
 } amount;
@@ -221,7 +222,7 @@ static amount call_mul_f32(work *w) {
     return moved(3, 0);
 }
 
-/* Heads of 64; the cosines and sines are any numbers below 1. */
+/* Rotates COLS / 64 heads of 64 components per row. The elements of f[0] are used as cosines and sines. */
 static amount call_rope_f32(work *w) {
     for (size_t r = 0; r < ROWS; r++)
         w->k->rope_f32(w->f[1] + r * COLS, w->f[0] + r * 64, 1, COLS / 64, 32);
@@ -293,7 +294,7 @@ static amount call_sum_squares_f32(work *w) {
     return moved(1, 0);
 }
 
-/* Scores of TEXTS vectors with themselves: z^T stored as [COLS, TEXTS]. */
+/* Computes z z^T, the scores of TEXTS vectors with each other. d[0] contains z^T [COLS, TEXTS]. */
 static amount call_gemm_f64(work *w) {
     const aoei_gemm_f64 g = {.M = TEXTS,
                              .N = TEXTS,

@@ -86,9 +86,9 @@ static void fill_standard_descriptors(void) {
 int main(int argc, char **argv) {
     fill_standard_descriptors();
     aoei_json_init();
-    /* without this signal, writing beyond the file size limit fails with an error and does not kill the process */
+    /* if SIGXFSZ is ignored, writing beyond the file size limit fails with EFBIG instead of killing the process */
     signal(SIGXFSZ, SIG_IGN);
-    /* without this signal, writing to a closed pipe fails with an error, so that the command can remove its temporary files */
+    /* if SIGPIPE is ignored, writing to a closed pipe fails with EPIPE, so that the command can remove its temporary files */
     signal(SIGPIPE, SIG_IGN);
     int code = cli_dispatch(&program, "", argc - (argc > 0), argv + (argc > 0));
     int lost = cli_check_stdout();

@@ -39,13 +39,14 @@ enum {
     CLI_INPUT_COUNT = 2,
     CLI_LORA_COUNT = 5
 };
-extern const cli_option cli_general_table[CLI_GENERAL_COUNT];
-extern const cli_option cli_model_table[CLI_MODEL_COUNT];
-extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT]; /* base (the struct that contains the targets): cli_model_options */
-/* base: aoe_table_options (cli_option.offset is an offset in the base) */
-extern const cli_option cli_table_table[CLI_TABLE_COUNT];
-extern const cli_option cli_input_table[CLI_INPUT_COUNT]; /* base: aoe_table_options */
-extern const cli_option cli_lora_table[CLI_LORA_COUNT];   /* base: aoe_lora */
+/* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A command
+ * gives the address of such a struct as cli_group.base. */
+extern const cli_option cli_general_table[CLI_GENERAL_COUNT]; /* cli_general */
+extern const cli_option cli_model_table[CLI_MODEL_COUNT];     /* cli_model_options */
+extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT];     /* cli_model_options */
+extern const cli_option cli_table_table[CLI_TABLE_COUNT];     /* aoe_table_options */
+extern const cli_option cli_input_table[CLI_INPUT_COUNT];     /* aoe_table_options */
+extern const cli_option cli_lora_table[CLI_LORA_COUNT];       /* aoe_lora */
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);

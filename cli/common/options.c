@@ -259,8 +259,8 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
     return CLI_GO;
 }
 
-/* Returns the only name with the same first word as the option that was typed ("batch-tokens" for "batch-size"). Returns NULL
- * if there is no such name, or more than one. */
+/* Returns the element of names[n] whose first word, up to the first '-', is the first word of `typed`. For example, returns
+ * "batch-tokens" if `typed` is "batch-size". Returns NULL if no element or more than one element has this first word. */
 static const char *with_first_word(const char *typed, const char *const *names, size_t n) {
     const char *hyphen = strchr(typed, '-'), *found = NULL;
     for (size_t i = 0; hyphen && i < n; i++)

@@ -39,7 +39,7 @@ typedef struct job {
 
 static const char *const split_names[AOE_ISSUES_SPLITS] = {"train", "validation", "test"};
 
-/* Parses a list such as "comments,images,templates". */
+/* Parses the value of --clean, a list of the parts to remove from issues, such as "comments,images,templates". */
 static int parse_clean(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {"comments", "images", "templates", NULL};
     unsigned clean = 0;
@@ -55,7 +55,7 @@ static int parse_clean(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
-/* Parses a list such as "12,1,1". */
+/* Parses the value of --shares, the ratios of the training, validation and test sets, such as "12,1,1". */
 static int parse_shares(void *target, const char *text, aoe_error *err) {
     double *share = target;
     const char *at = text;

@@ -40,7 +40,7 @@ typedef struct job {
     int made_dir;
 } job;
 
-/* Parses a list such as "train=80,dev=10,test=10". */
+/* Parses the value of --shares, the names and ratios of the parts, such as "train=80,dev=10,test=10". */
 static int parse_shares(void *target, const char *text, aoe_error *err) {
     parts *p = target;
     parts read = {.n = 0};

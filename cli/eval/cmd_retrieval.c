@@ -16,7 +16,7 @@ typedef struct options {
     cli_session docs;       /* embedder of the documents; used only if doc_prompt differs from the prompt of the queries */
 } options;
 
-/* Parses a list such as "1,5,10". */
+/* Parses the value of --recall-at, a list of numbers of texts such as "1,5,10". */
 static int parse_numbers(void *target, const char *text, aoe_error *err) {
     aoe_retrieval_options *r = target;
     const char *at = text;

@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One axis of the grid: an option of aoe train and the values that are tried. */
 typedef struct axis {
-    const cli_option *option; /* option of aoe train, borrowed */
-    cli_words value;
+    const cli_option *option; /* borrowed */
+    cli_words value;          /* values as texts; "on" and "off" if the option is a flag */
 } axis;
 
 typedef struct options {
@@ -105,8 +106,8 @@ static int check_distinct(const axis *a) {
     return code;
 }
 
-/* Parses "NAME=VALUES" and sets *a, which is an element of the array that begins at `first`. Returns CLI_GO, or the exit code
- * after reporting an error. */
+/* Parses `text`, which has the form "NAME=VALUES", and sets *a. `first` is the first element of the array that contains *a; the
+ * elements before *a must have other options. Returns CLI_GO, or the exit code after reporting an error. */
 static int read_axis(const cli_experiment *e, const axis *first, axis *a, const char *text) {
     const size_t length = strcspn(text, "=");
     if (!text[length] || !text[length + 1])
@@ -142,7 +143,8 @@ typedef struct grid {
     size_t n_axes;
 } grid;
 
-/* Appends the options of `aoe train` for a configuration. value: [n_axes] for each axis, the index of its value. */
+/* Appends the options of `aoe train` for a configuration to `args`. value: [n_axes] the configuration has the value with index
+ * value[k] on axis k. */
 static void add_arguments(const grid *g, const size_t *value, cli_words *args) {
     for (size_t k = 0; k < g->n_axes; k++) {
         const cli_option *o = g->axes[k].option;

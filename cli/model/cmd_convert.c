@@ -18,7 +18,7 @@ typedef struct options {
     const char *output; /* output directory; NULL: not given */
     int storage;        /* storage type of the weights, an aoe_storage; -1: not given */
     aoe_convert_options convert;
-    int lowercase; /* word vectors, 1: the created model lowercases texts */
+    int lowercase; /* 1: a model that is created from word vectors lowercases texts */
 } options;
 
 static const cli_option table[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe info`: prints the architecture and the settings of a model directory. For some settings, it also prints which
- * file they are from. For a model directory or a predefined shape, it prints the memory that inference and training need.
+ * Implements `aoe info`: prints the architecture and the settings of a model directory. For some settings, it also names the
+ * file that contains them. With --plan, it prints the memory plan of a model directory or of a predefined shape, which is the
+ * number of bytes that inference and training need.
  */
 #include "aoe_train.h"
 #include "cli/common/common.h"
@@ -16,7 +17,7 @@ typedef struct options {
     cli_model_options model;
     int plan;          /* 1: the memory plan is printed */
     size_t texts;      /* number of texts per batch in the memory plan; 0: not given */
-    size_t length;     /* number of tokens per text; 0: the maximum sequence length of the model */
+    size_t length;     /* number of tokens per text in the memory plan; 0: the maximum sequence length of the model */
     const char *shape; /* name of a predefined shape; NULL: a model directory is used */
     int stored;        /* storage type of the weights, an aoe_storage; -1: not given */
     aoe_plan_options p;

@@ -133,7 +133,8 @@ static size_t take_sample(const violin *v, double *sample) {
         for (end = first + 1; end < m && sample[end] == sample[first]; end++)
             ;
         for (size_t i = first; i < end; i++)
-            sample[i] = -((double)(i - first) + 0.5) / (double)(end - first); /* the negative value of an offset in (0, 1) */
+            /* minus the distance of the text from the lower end of the interval, which has the length 1 */
+            sample[i] = -((double)(i - first) + 0.5) / (double)(end - first);
         for (size_t i = first; i < end; i++)
             sample[i] = log(length - 0.5 - sample[i]);
     }
@@ -239,8 +240,8 @@ static void write_violins(const job *j) {
                 x);
         fprintf(gp, "    '' index %zu using (%zu + %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
         fprintf(gp, "    '' index %zu using (%zu - %.4g * $3):1 with lines lc rgb '#204a70', \\\n", b, x, half);
-        fprintf(gp, "    '' index %zu using (%zu):1 with lines lc rgb '#9cc7e4', \\\n", b,
-                x); /* a filled shape that hides the line between the two halves */
+        /* a vertical line in the fill color, which hides the border between the two halves of the violin */
+        fprintf(gp, "    '' index %zu using (%zu):1 with lines lc rgb '#9cc7e4', \\\n", b, x);
     }
     fprintf(gp,
             "    data index %zu using 1:5:(0):($7 - $5) with vectors nohead lw 6 lc rgb '#204a70', \\\n"

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts are read, embedded and written in batches of at most BATCH texts and about BATCH_BYTES bytes. The model processes texts
- * of similar length together, and a large batch contains more such texts. */
+/* Texts are read, embedded and written in batches of at most BATCH texts and about BATCH_BYTES bytes. Large batches are faster,
+ * because the model processes texts of similar length together, and a large batch contains more texts of each length. */
 enum { BATCH = 4096, BATCH_BYTES = 4 << 20 };
 enum { NPY_HEADER = 128 }; /* size in bytes of the header of a .npy file; it does not depend on the number of rows */
 

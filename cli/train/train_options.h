@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The options of `aoe train` as an object. Other commands (`aoe grid` and `aoe compare`) use it to parse and check the options
- * of several runs.
+ * Parses and checks the options of `aoe train` and stores them in a struct (cli_train_config). `aoe grid` and `aoe compare` use
+ * the same functions for the options of their training runs.
  */
 #ifndef AOE_CLI_TRAIN_TRAIN_OPTIONS_H
 #define AOE_CLI_TRAIN_TRAIN_OPTIONS_H

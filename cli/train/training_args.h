@@ -9,8 +9,9 @@
 #include "cli/common/common.h"
 
 enum { CLI_SCHEDULE_COUNT = 13, CLI_OUTPUT_COUNT = 3 };
-extern const cli_option cli_schedule_table[CLI_SCHEDULE_COUNT]; /* base: aoe_training_args */
-extern const cli_option cli_output_table[CLI_OUTPUT_COUNT];     /* base: aoe_training_args */
+/* The options of both tables set the fields of an aoe_training_args. */
+extern const cli_option cli_schedule_table[CLI_SCHEDULE_COUNT];
+extern const cli_option cli_output_table[CLI_OUTPUT_COUNT];
 
 /* Sets the fields of *a for the model, the options of the model, the number of tokens per batch, and the seed. Sets *dir to the
  * model directory, which the caller frees with free(). Returns 0, or 1 after reporting that there is no model. */

@@ -59,7 +59,7 @@ static void copy(const char *from, const char *to, const char *name) {
     char *path = test_path(from, name);
     size_t size = 0;
     char *data = test_read(path, &size);
-    if (data) /* some tokenizers do not have this file */
+    if (data) /* not every tokenizer has a file `name` */
         free(test_write(to, name, data, size));
     free(data);
     free(path);

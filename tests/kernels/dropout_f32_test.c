@@ -40,7 +40,7 @@ static void known_answer(const aoei_kernels *k) {
         assert_true(y[i] == (kept[i] == '1' ? 2.0f : 0.0f));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         aoei_dropout_row d = example;
-        d.threshold = words[i].word; /* dropout keeps an element if word >= threshold */
+        d.threshold = words[i].word; /* dropout keeps an element if its random 32-bit word is at least the threshold */
         k->dropout_f32(y, ones, NULL, &d, 701);
         assert_true(y[words[i].column] == 2.0f);
         d.threshold++;

@@ -528,8 +528,9 @@ static void test_pieces(void **state) {
     free_operand(&w);
 }
 
-/* Tests the packed format. The address of a panel must not depend on later panels, so that the first columns can be packed in a
- * call of their own. Both data types and all layouts of B must give the same packed bytes. */
+/* Tests the packed format, in which B is stored as panels of 32 columns each. The address of a panel must not depend on later
+ * panels, so that the first columns can be packed in a call of their own. Both data types and all layouts of B must give the
+ * same packed bytes. */
 static void test_packed_format(void **state) {
     (void)state;
     if (!can_emulate())

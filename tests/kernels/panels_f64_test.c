@@ -122,8 +122,8 @@ static void test_products(void **state) {
     kernel_each_tier("gemm_f64", products);
 }
 
-/* Returns random scores. Some scores are -infinity, which marks a missing candidate. The first score of a row or column is
- * finite. */
+/* Returns random scores of queries (rows) and candidates (columns). Some scores are -infinity, which means that the query is
+ * not compared with the candidate. The first score of a row or column is finite. */
 static matrix random_scores(aoei_rng *r, size_t rows, size_t cols) {
     matrix m = random_matrix(r, rows, cols);
     for (size_t i = 1; i < rows; i++)
@@ -202,7 +202,7 @@ static void weights_of_one(const aoei_kernels *k, aoei_rng *r, size_t rows, size
         for (size_t i = 0; i < n; i++)
             v[s][i] = s % 2 ? 20 + 3 * aoei_rng_uniform(r) : 1 + (double)aoei_rng_below(r, 3);
     }
-    v[0][rows / 2] = 0; /* the weight of a row that is not an anchor is 0 */
+    v[0][rows / 2] = 0; /* a row with weight 0, as for a text that is not the query of any loss term */
     v[1][rows / 2] = INFINITY;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++)

@@ -3,7 +3,7 @@
  *
  *     github URL_FILE [LOG_FILE [storm] [DELAY]]
  *
- * With "storm", the first request for each address fails. DELAY is the number of seconds before each answer.
+ * With "storm", the first request for each path and query fails. DELAY is the number of seconds before each answer.
  */
 #include <stdlib.h>
 #include <string.h>
