@@ -307,7 +307,7 @@ AOE_API void aoe_data_stats_free(aoe_data_stats_result *AOE_NULLABLE result); /*
 /* Problems in tables: X(constant, name, description). */
 #define AOE_FINDING_LIST(X)                                                                                                    \
     X(INVALID, "invalid", "rows that cannot be read")                                                                          \
-    X(LABEL, "label", "labels without a value")                                                                                \
+    X(LABEL, "label", "labels that are neither numbers nor known label names")                                                 \
     X(RANGE, "range", "labels out of range")                                                                                   \
     X(CLASS, "class", "files in which all labels are equal")                                                                   \
     X(EMPTY, "empty", "rows with an empty text")                                                                               \

@@ -102,7 +102,7 @@ static int find_rows(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *e
     if (t->n_rows)
         return AOE_OK;
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: no label is at least options.threshold; reduce it, or use a file with positive pairs",
+                     "%s: no label is at least options.threshold; reduce options.threshold or use a file with positive pairs",
                      t->file[0].name);
 }
 

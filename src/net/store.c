@@ -155,8 +155,8 @@ static int identify(aoei_store *s, int *is_new, aoe_error *err) {
     if (id == APPLICATION_ID)
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: a cache with schema version %lld, but this aoe supports version %d; use a newer aoe, or another file", s->path,
-            (long long)version, SCHEMA_VERSION);
+            "%s: the cache has schema version %lld, but this version of aoe supports only version %d; use a newer aoe or another file",
+            s->path, (long long)version, SCHEMA_VERSION);
     return aoei_fail(err, AOE_EFORMAT, "%s: the file is a database of another program; choose another file", s->path);
 }
 

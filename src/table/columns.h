@@ -16,7 +16,7 @@
  * recognized names. Errors:
  * - AOE_EARG if `columns` is malformed, or contains an unknown role or one role twice
  * - AOE_EFORMAT if the table has no column for a role, or several columns with the selected name; the message lists the
- * recognized names and the columns of the table
+ *   recognized names and the columns of the table
  * - AOE_ENOMEM */
 int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err);
 /* Detects the kind of examples from the columns of t. Sets *kind to the first of these kinds for which t has all columns:

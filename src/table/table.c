@@ -88,8 +88,8 @@ static size_t split_tabs(aoe_text *cell, size_t capacity, const char *s, size_t 
 
 /* Fails because a row has n fields and the header has a different number of fields. Returns AOEI_BAD_ROW. */
 static int fail_field_count(const aoei_table *t, size_t n, aoe_error *err) {
-    aoei_fail(err, AOE_EFORMAT, "%s:%zu: %zu field%s, but the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t), t->line, n,
-              n == 1 ? "" : "s", t->n_columns);
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: the row has %zu field%s, but the header has %zu; " AOEI_ROW_REMEDY, aoei_table_name(t),
+              t->line, n, n == 1 ? "" : "s", t->n_columns);
     return AOEI_BAD_ROW;
 }
 
@@ -142,7 +142,8 @@ static int parse_object(aoei_table *t, const aoei_line *line, aoe_error *err) {
     if (json_is_object(t->object))
         return 1;
     if (t->object)
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: not a JSON object; " AOEI_ROW_REMEDY, aoei_table_name(t), line->number);
+        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line is not a JSON object; " AOEI_ROW_REMEDY, aoei_table_name(t),
+                  line->number);
     else
         aoei_fail(err, AOE_EFORMAT, "%s:%zu:%d: %s; " AOEI_ROW_REMEDY, aoei_table_name(t), line->number, error.position,
                   error.text);

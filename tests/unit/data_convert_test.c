@@ -132,7 +132,7 @@ static void test_errors(void **state) {
                  "options.rename: 'a' is not OLD=NEW; write for example sentence1=text1");
     o.rename = NULL;
     expect_error("in.tsv", "a\tb\nx\n", o, AOE_EFORMAT,
-                 "in.tsv:2: 1 field, but the header has 2; correct the row or set options.skip_bad_rows");
+                 "in.tsv:2: the row has 1 field, but the header has 2; correct the row or set options.skip_bad_rows");
     o.table.skip_bad_rows = 1;
     expect("in.tsv", "a\tb\nx\n1\t2\n", o, "a\tb\n1\t2\n");
 }

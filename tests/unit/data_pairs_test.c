@@ -209,7 +209,7 @@ static void test_bad_rows(void **state) {
     expect_error("b.tsv", "score\tsentence1\tsentence2\n1\t  \tb\n", NULL, AOE_EFORMAT,
                  "b.tsv:2: column 'sentence1': the text is empty" ROW_REMEDY);
     expect_error("b.tsv", "score\tsentence1\tsentence2\n1\ta\n", NULL, AOE_EFORMAT,
-                 "b.tsv:2: 2 fields, but the header has 3" ROW_REMEDY);
+                 "b.tsv:2: the row has 2 fields, but the header has 3" ROW_REMEDY);
     expect_error("b.csv", "text1,text2,label\na,\"b\nc\",maybe\n", NULL, AOE_EFORMAT,
                  "b.csv:2: column 'label': 'maybe'" LABEL_REMEDY);
     expect_error("b.jsonl", "{\"text1\": \"a\", \"text2\": \"b\", \"label\": null}\n", NULL, AOE_EFORMAT,

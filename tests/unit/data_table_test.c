@@ -87,8 +87,8 @@ static void test_tsv(void **state) {
     assert_int_equal(aoei_table_columns(t), 3);
     expect_row(t, 2, "1|\"two\"|");
     expect_row(t, 3, "||\"");
-    expect_bad(t, "t.tsv:4: 2 fields, but the header has 3" ROW_REMEDY);
-    expect_bad(t, "t.tsv:5: 4 fields, but the header has 3" ROW_REMEDY);
+    expect_bad(t, "t.tsv:4: the row has 2 fields, but the header has 3" ROW_REMEDY);
+    expect_bad(t, "t.tsv:5: the row has 4 fields, but the header has 3" ROW_REMEDY);
     expect_row(t, 7, ", |;|'"); /* the empty line before this row is skipped */
     expect_end(t);
 }
@@ -107,7 +107,7 @@ static void test_csv(void **state) {
     expect_row(t, 2, "1|say \"hi\"|");
     expect_row(t, 3, "two\r\nlines\n||x,y");
     expect_row(t, 6, "||");
-    expect_bad(t, "t.csv:7: 2 fields, but the header has 3" ROW_REMEDY);
+    expect_bad(t, "t.csv:7: the row has 2 fields, but the header has 3" ROW_REMEDY);
     expect_row(t, 8, "it's\tfine|\xC3\xA9|\"");
     expect_end(t);
 }
@@ -152,7 +152,7 @@ static void test_jsonl(void **state) {
     expect_row(t, 3, "\xC3\xA9|#-2.5|false");
     expect_row(t, 5, "x|other|list of 1");
     expect_bad(t, "t.jsonl:6: the object has no key 'c'" ROW_REMEDY);
-    expect_bad(t, "t.jsonl:7: not a JSON object" ROW_REMEDY);
+    expect_bad(t, "t.jsonl:7: the line is not a JSON object" ROW_REMEDY);
     expect_bad(t, "t.jsonl:8:9: '}' expected near end of file" ROW_REMEDY);
     aoei_row row;
     assert_int_equal(aoei_table_next(t, &row, NULL), AOEI_BAD_ROW); /* duplicate key */
@@ -281,13 +281,13 @@ static void test_jsonl_bad_first_rows(void **state) {
     t = open_all("many.jsonl", many + 2 * 50, sizeof many - 1 - 2 * 50);
     for (int i = 1; i <= 100; i++) {
         char want[160];
-        snprintf(want, sizeof want, "many.jsonl:%d: not a JSON object" ROW_REMEDY, i);
+        snprintf(want, sizeof want, "many.jsonl:%d: the line is not a JSON object" ROW_REMEDY, i);
         expect_bad(t, want);
     }
     expect_row(t, 101, "#1");
     expect_end(t);
     expect_open_error("more.jsonl", many + 2 * 49, sizeof many - 1 - 2 * 49, AOE_EFORMAT,
-                      "more.jsonl:1: not a JSON object" ROW_REMEDY);
+                      "more.jsonl:1: the line is not a JSON object" ROW_REMEDY);
 }
 
 static void test_open_errors(void **state) {
@@ -300,7 +300,7 @@ static void test_open_errors(void **state) {
     expect_open_error(
         "h.csv", "a\"b,c\n", 6, AOE_EFORMAT,
         "h.csv:1:2: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
-    expect_open_error("h.jsonl", "\"text\"\n", 7, AOE_EFORMAT, "h.jsonl:1: not a JSON object" ROW_REMEDY);
+    expect_open_error("h.jsonl", "\"text\"\n", 7, AOE_EFORMAT, "h.jsonl:1: the line is not a JSON object" ROW_REMEDY);
     expect_open_error("u.tsv", "a\t\xFF\n", 4, AOE_EFORMAT,
                       "u.tsv: invalid UTF-8 at byte 2, in line 1; convert the file to UTF-8, for example with iconv");
     expect_open_error(

@@ -400,13 +400,13 @@ static void test_check(void **state) {
     o.longest = 8;
     expect_findings(files, 3, o,
                     "duplicate train.tsv:3 train.tsv:2\n"
-                    "invalid train.tsv:4 2 fields, but the header has 3\n"
+                    "invalid train.tsv:4 the row has 2 fields, but the header has 3\n"
                     "conflict train.tsv:5 train.tsv:2 0 (1)\n"
                     "label train.tsv:6 bad\n"
                     "empty train.tsv:6\n"
                     "range train.tsv:7 7\n"
                     "long train.tsv:7 long text\n"
-                    "invalid train.tsv:9 1 field, but the header has 3\n"
+                    "invalid train.tsv:9 the row has 1 field, but the header has 3\n"
                     "leak dev.csv:2 train.tsv:2\n"
                     "shared dev.csv:3 train.tsv:6 c\n"
                     "duplicate dev.csv:5 dev.csv:4\n"

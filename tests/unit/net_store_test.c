@@ -216,7 +216,8 @@ static void test_other_files(void **state) {
     char *newer = test_path(test_dir, "newer.store");
     aoei_store_close(open_store(newer));
     execute_sql(newer, "PRAGMA user_version = 2");
-    assert_open_fails(newer, AOE_EUNSUPPORTED, "schema version 2, but this aoe supports version 1; use a newer aoe");
+    assert_open_fails(newer, AOE_EUNSUPPORTED,
+                      "the cache has schema version 2, but this version of aoe supports only version 1");
     char *bare = test_path(test_dir, "bare.store");
     aoei_store_close(open_store(bare));
     execute_sql(bare, "DROP TABLE results");
