@@ -79,8 +79,9 @@ static void copy_ids(int32_t *to, const int32_t *from, size_t n) {
         to[i] = from[i];
 }
 
-/* Computes want [D], the expected vector of the long text, in double: the mean of the vectors of n chunks. Chunk i consists of
- * the tokens of `before`, the words [first[i], first[i] + words) of the long text, and the tokens of `after`. */
+/* Computes want [D], the expected vector of the long text, in double: the mean of the vectors of n chunks, divided by its norm
+ * if normalize is 1. Chunk i consists of [CLS], the tokens of `before`, the words [first[i], first[i] + words) of the long
+ * text, the tokens of `after`, and [SEP]. */
 static void expected(const session *s, const char *before, const char *after, const size_t *first, size_t n, size_t words,
                      int normalize, double *want) {
     const aoe_tokenizer *t = aoe_model_tokenizer(s->model);

@@ -108,9 +108,9 @@ static void moments(const float *v, size_t dims, double mean[D], double cov[D][D
                 cov[k][j] += ((double)v[i * dims + k] - mean[k]) * ((double)v[i * dims + j] - mean[j]) / TEXTS;
 }
 
-/* Checks the whitened model in `out`. Its embeddings must have mean 0, and their covariance must be the identity matrix. The
- * rows of its dense layer must be scaled eigenvectors of the covariance of the embeddings of the model `from`, in descending
- * order of the eigenvalues. */
+/* Checks the whitened model in `out` and r, the result of the whitening. Its embeddings must have mean 0, and their covariance
+ * must be the identity matrix. The rows of its dense layer must be scaled eigenvectors of the covariance of the embeddings of
+ * the model `from`, in descending order of the eigenvalues. */
 static void check(const char *from, const aoe_model_options *options, const aoe_whiten_result *r) {
     static float before[TEXTS * D], after[TEXTS * D];
     double mean[D], cov[D][D], own_mean[D], own[D][D];
@@ -124,7 +124,8 @@ static void check(const char *from, const aoe_model_options *options, const aoe_
         for (size_t j = 0; j < dims; j++)
             assert_true(fabs(cov[k][j] - (k == j)) < 5e-3);
     }
-    /* the loop below also sums the kept eigenvalues: r->kept must be their sum divided by the sum of all eigenvalues */
+    /* The loop below checks each row of the dense layer and sums the kept eigenvalues. r->kept must equal this sum divided by
+     * the sum of all eigenvalues. */
     aoe_context *ctx = tiny_context(1);
     aoe_model *m;
     assert_int_equal(aoei_model_open_trainable(&m, ctx, out, NULL, NULL), 0);
