@@ -66,7 +66,7 @@ static void check_value(float x) {
 /* Tests that a row that is quantized, dequantized and quantized again keeps its scale. The scale depends only on the largest
  * magnitude of the row. The test uses rows with every largest magnitude in [1, 4). Doubling the magnitude changes only
  * exponents, unless the scale is subnormal, so other magnitudes need no test. The smallest and largest magnitudes of float32
- * are tested separately, including magnitudes for which the smallest scale is used. */
+ * are tested separately. Some of them are so small that the scale is 2^-126, the smallest scale that is stored. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {

@@ -108,9 +108,9 @@ static void moments(const float *v, size_t dims, double mean[D], double cov[D][D
                 cov[k][j] += ((double)v[i * dims + k] - mean[k]) * ((double)v[i * dims + j] - mean[j]) / TEXTS;
 }
 
-/* Checks the whitened model in `out` and r, the result of the whitening. Its embeddings must have mean 0, and their covariance
- * must be the identity matrix. The rows of its dense layer must be scaled eigenvectors of the covariance of the embeddings of
- * the model `from`, in descending order of the eigenvalues. */
+/* Checks the whitened model in `out` and r, the result of the whitening. The model's embeddings must have mean 0, and their
+ * covariance must be the identity matrix. The rows of the dense layer must be scaled eigenvectors of the covariance of the
+ * embeddings of the model `from`, in descending order of the eigenvalues. */
 static void check(const char *from, const aoe_model_options *options, const aoe_whiten_result *r) {
     static float before[TEXTS * D], after[TEXTS * D];
     double mean[D], cov[D][D], own_mean[D], own[D][D];
