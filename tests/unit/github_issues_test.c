@@ -96,7 +96,7 @@ static int collect(run *r) {
 static void must_collect(run *r) {
     const int code = collect(r);
     if (code)
-        fail_msg("%d: %s", code, r->err.message);
+        fail_msg("the collection failed with code %d: %s", code, r->err.message);
 }
 
 static void end(run *r) {
@@ -135,7 +135,8 @@ static void check_known(const run *r, int all, int graphql) {
                 continue;
             known++;
             if (!has_pair(r, duplicate, original))
-                fail_msg("the duplicate %s of %s is not exactly once in the outputs", duplicate, original);
+                fail_msg("the outputs do not contain the pair of the duplicate %s and its original %s exactly once", duplicate,
+                         original);
         }
     for (int i = 0; i < AOE_ISSUES_SPLITS; i++) {
         positives += r->result.positives[i];
@@ -373,8 +374,9 @@ static void check_response(canned c, int expected, const char *part) {
     r.o.api = test_server_url(other);
     r.o.token = TOKEN;
     const int code = collect(&r);
-    if (code != expected || !strstr(code ? r.err.message : r.missing.data ? r.missing.data : "", part))
-        fail_msg("code %d '%s', expected %d '%s'", code, code ? r.err.message : "", expected, part);
+    const char *message = code ? r.err.message : r.missing.data ? r.missing.data : "";
+    if (code != expected || !strstr(message, part))
+        fail_msg("found code %d and the message \"%s\", expected code %d and \"%s\"", code, message, expected, part);
     assert_null(strstr(r.err.message, TOKEN_PART));
     assert_true(!r.missing.len || !strstr(r.missing.data, TOKEN_PART));
     end(&r);

@@ -144,7 +144,7 @@ static void expect_rejected(train_run *r, const char *fragment) {
     aoe_error err = {0};
     const int code = train_run_go(r, 1, &err);
     if (code != AOE_EARG || !strstr(err.message, fragment))
-        fail_msg("code %d: %s, expected \"%s\"", code, err.message, fragment);
+        fail_msg("found code %d and the message \"%s\", expected AOE_EARG and \"%s\"", code, err.message, fragment);
 }
 
 static void rejects_changed_options(void **state) {

@@ -156,7 +156,8 @@ static void loss_decreases(void **state) {
             steps++;
         }
         if (!(last < 0.83 * first))
-            fail_msg("%s: the loss fell from %g to %g", aoe_method_name(all[i]), first, last);
+            fail_msg("%s: the loss changed from %g to %g, expected a decrease of at least 17 %%", aoe_method_name(all[i]),
+                     first, last);
         char *log = train_run_read(&r, "train-log.jsonl", NULL), *line = strstr(log, "\"event\":\"step\""), key[32];
         assert_non_null(line);
         line[strcspn(line, "\n")] = '\0';
@@ -432,7 +433,7 @@ static void expect_rejected(train_run *r, int code, const char *fragment) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);
     if (got != code || !strstr(err.message, fragment))
-        fail_msg("code %d: %s, expected code %d and \"%s\"", got, err.message, code, fragment);
+        fail_msg("found code %d and the message \"%s\", expected code %d and \"%s\"", got, err.message, code, fragment);
     assert_false(aoei_exists(r->output));
 }
 

@@ -439,7 +439,7 @@ static void rejects_malformed_int8(void **state) {
         rewrite("small", &cases[i].d);
         const int code = aoe_model_open(&m, test_model_context, small, NULL, &err);
         if (code != cases[i].code)
-            fail_msg("case %zu: code %d: %s", i, code, code ? err.message : "no error");
+            fail_msg("case %zu: found code %d (%s), expected code %d", i, code, code ? err.message : "no error", cases[i].code);
         assert_null(m);
         FRAGMENT(err, "/small/model.safetensors: ");
         FRAGMENT(err, cases[i].fragment);

@@ -53,7 +53,7 @@ static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float 
         assert_int_equal(highest, 127);
     const float scale2 = aoei_int8_row(again, v, n);
     if (bits_of(scale2) != bits_of(scale) || memcmp(q, again, n) != 0)
-        fail_msg("row with maximum %a: scale %a, but scale %a or other values after reading and quantizing it again",
+        fail_msg("row with maximum %a: quantizing the dequantized row changes the scale %a to %a or changes values",
                  (double)maximum, (double)scale, (double)scale2);
 }
 
@@ -66,13 +66,13 @@ static void check_value(float x) {
 /* Tests that a row that is quantized, dequantized and quantized again keeps its scale. The scale depends only on the largest
  * magnitude of the row. The test uses rows with every largest magnitude in [1, 4). Doubling the magnitude changes only
  * exponents, unless the scale is subnormal, so other magnitudes need no test. The smallest and largest magnitudes of float32
- * are tested separately. Some of them are so small that the scale is 2^-126, the smallest scale that is stored. */
+ * are tested separately. Some of them are so small that the scale is 2^-126, the smallest positive scale. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {
         const float maximum = of_bits(bits), scale = maximum / 127.0f;
         if (127.0f * scale / 127.0f != scale)
-            fail_msg("the scale of maximum %a changes after reading and quantizing it again", (double)maximum);
+            fail_msg("row with maximum %a: quantizing the dequantized row changes the scale", (double)maximum);
     }
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits += 61)
         check_value(of_bits(bits));

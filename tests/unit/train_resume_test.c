@@ -251,7 +251,7 @@ static void test_changed_options(void **state) {
         r.o.field = value;                                                                                                     \
         assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);                                                                 \
         if (!strstr(err.message, "\"" name "\" was ") || !strstr(err.message, "options.force"))                                \
-            fail_msg("%s: %s", name, err.message);                                                                             \
+            fail_msg("expected an error about \"%s\", found: %s", name, err.message);                                          \
         assert_int_equal(train_run_go(&r, 1, NULL), AOE_EARG);                                                                 \
     } while (0)
     CHANGED(args.lr, 2e-3, "lr");
