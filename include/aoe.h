@@ -252,7 +252,8 @@ struct aoe_model_options {
     aoe_dtype dtype;     /* data type of activations; default AOE_DTYPE_AUTO */
     aoe_pooling pooling; /* default AOE_POOLING_AUTO: the first value found in aoe.json, 1_Pooling/config.json and config.json,
                             else the default of the architecture */
-    const char *prompt;  /* template that contains {text}; "": no prompt; NULL (default): from the model directory */
+    const char *prompt;  /* prompt template, in which {text} stands for the text; "": no prompt; NULL (default): from the model
+                            directory */
     size_t max_length;   /* maximum tokens per text, special tokens included; AOE_AUTO (default): the first value found in
                             aoe.json, sentence_bert_config.json and tokenizer_config.json, or the architecture's default */
     int normalize;       /* 1: scale vectors to unit L2 norm; 0: do not; AOE_AUTO (default): from the model directory */
@@ -337,10 +338,10 @@ AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static
 typedef struct aoe_tokenizer aoe_tokenizer;
 
 typedef struct aoe_encode_options {
-    size_t struct_size;    /* set by aoe_encode_options_defaults */
-    size_t max_length;     /* maximum tokens per text, special tokens included; 0 (default): no truncation */
-    const char *prompt;    /* template that contains {text}; NULL (default): no prompt. Truncation shortens the text, never the
-                              prompt */
+    size_t struct_size; /* set by aoe_encode_options_defaults */
+    size_t max_length;  /* maximum tokens per text, special tokens included; 0 (default): no truncation */
+    const char *prompt; /* prompt template, in which {text} stands for the text; NULL (default): no prompt. Truncation shortens
+                           the text, never the prompt */
     int no_special_tokens; /* 1: do not add special tokens; default 0 */
     int drop_unknown;      /* 1: drop unknown tokens, so that the result may be empty; default 0 */
 } aoe_encode_options;

@@ -77,8 +77,8 @@ AOE_API size_t aoe_pairs_skipped(const aoe_pairs *p);        /* number of bad ro
 AOE_API size_t aoe_pairs_dropped(const aoe_pairs *p);        /* number of rows that label_map drops because of their label */
 AOE_API uint64_t aoe_pairs_fingerprint(const aoe_pairs *p);  /* hash of all texts and labels, in order */
 
-/* Receives one text, borrowed for the call. Returns 0 to continue. Otherwise it sets *err and returns an error code; reading
- * then stops and returns this code. */
+/* Receives one text, borrowed for the call. Returns 0 to continue. Otherwise it sets *err and returns an error code;
+ * aoe_texts_read then stops and returns this code. */
 typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
 /* Calls fn with the texts of a file in file order. The texts of a .txt file are its lines. The texts of a table are read row by
  * row from the columns that o->columns names:
@@ -258,8 +258,8 @@ typedef struct aoe_data_lengths {
 
 typedef struct aoe_data_label {
     aoe_text label;   /* label (a number or a name), owned by the result; "" for a bin of labels */
-    double low, high; /* bounds of a bin, which contains the labels that are at least low and less than high. The last bin also
-                         contains high. NaN for a label name */
+    double low, high; /* bounds of a bin, which contains the labels x with low <= x < high; the last bin also contains high.
+                         Both are equal to a label that is a number, and NaN for a label name */
     size_t rows;      /* rows with this label, or with a label in the bin */
 } aoe_data_label;
 
@@ -269,7 +269,7 @@ typedef struct aoe_data_stats_options {
     aoe_text_equality equality; /* defines which texts are distinct; default AOE_TEXT_EQUAL_EXACT */
     double threshold; /* lowest label of a positive row; AOE_AUTO (default): lowest + 0.8 (highest - lowest), computed from the
                          lowest and the highest label of the file */
-    size_t bins;      /* number of bins if there are more than 20 distinct labels; default 10 */
+    size_t bins;      /* number of bins if there are more than 20 distinct numeric labels; default 10 */
     size_t longer; /* texts that are longer than this length are counted in aoe_data_lengths.longer; 0 (default): not counted */
     /* Sets *n to the number of tokens of a text; called once for each distinct text. Returns 0 to continue. Otherwise it sets
      * *err and returns an error code; aoe_data_stats then stops and returns it. NULL (default): tokens are not counted. */
@@ -281,8 +281,8 @@ typedef struct aoe_data_stats_result {
     size_t rows, skipped;               /* number of rows read; number of bad rows skipped */
     int has_labels;                     /* 1: the table has a label column */
     double threshold;                   /* threshold in use; NaN if no label is a number */
-    size_t positive, negative, dropped; /* numbers of rows whose label is at least the threshold, is below the threshold, and is
-                                           dropped by the label map */
+    size_t positive, negative, dropped; /* number of rows with a label of at least the threshold; with a label below it; with a
+                                           label that table.label_map maps to "drop" */
     size_t unknown;                     /* rows whose label is a name without a value */
     size_t texts, distinct;             /* number of texts; number of distinct texts */
     aoe_data_lengths characters;        /* lengths of texts in Unicode code points */

@@ -175,7 +175,7 @@ AOE_API int aoe_eval_binary(aoe_embedder *e, const char *const *paths, size_t n_
 typedef struct aoe_triplet_options {
     size_t struct_size;            /* set by aoe_triplet_options_defaults */
     aoe_table_options table;       /* columns: query, positive, negative */
-    aoe_eval_progress_fn progress; /* counts two pairs per triplet; NULL (default): none */
+    aoe_eval_progress_fn progress; /* counts pairs, two for each triplet; NULL (default): none */
     void *user;                    /* first argument of progress */
 } aoe_triplet_options;
 

@@ -440,12 +440,13 @@ AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const
 
 /* ------------------------------------------------- experiments (experimental) */
 
-/* An experiment trains several configurations with several seeds, evaluates the models, and records every run in a
- * directory (docs/experiments.md). aoe_grid ranks configurations. aoe_compare tests whether their scores differ significantly
- * from the scores of one configuration, the baseline. Runs are child processes of the calling process, which are created with
- * fork(). While these functions run, no other thread of the caller may therefore hold a lock that the library needs, such as
- * the lock of malloc. To resume an experiment, call the function again with equal options. Finished runs are not repeated, and
- * interrupted runs continue from their newest checkpoint. */
+/* An experiment trains several configurations with several seeds, evaluates the models, and records every run in a directory. A
+ * run is the training and evaluation of one configuration with one seed (docs/experiments.md). aoe_grid ranks configurations.
+ * aoe_compare tests whether their scores differ significantly from the scores of one configuration, the baseline. Runs are
+ * child processes of the calling process, which are created with fork(). While these functions run, no other thread of the
+ * caller may therefore hold a lock that the library needs, such as the lock of malloc. To resume an experiment, call the
+ * function again with equal options. Finished runs are not repeated, and interrupted runs continue from their newest
+ * checkpoint. */
 
 /* A table of pairs or a SentEval folder on which models are evaluated (Spearman correlation of cosine and gold score). */
 typedef struct aoe_evaluation_file {

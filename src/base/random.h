@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Computes one block of four random words. */
+/* Sets out[4] to a block of four random 32-bit words, which depend only on counter and key. */
 void aoei_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 
 /* Stream indices, which are stored in counter[3]. Each purpose has its own stream, so that one seed gives different random

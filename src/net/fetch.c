@@ -161,7 +161,7 @@ static double read_hold_until(aoei_fetch *f) {
     return until;
 }
 
-/* Waits until no rate limit forbids requests. */
+/* Waits until no rate limit forbids requests. url, why: URL and reason of the rate limit, for messages. */
 static int wait_for_limit(aoei_fetch *f, const char *url, const char *why, aoe_error *err) {
     for (;;) {
         const double until = read_hold_until(f), left = until - now(f); /* another thread may have set a later time */

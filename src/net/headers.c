@@ -74,8 +74,8 @@ void aoei_headers_free(aoei_headers *h) {
 
 /* -------------------------------------------------------------------- Link */
 
-/* Returns 1 if the parameters of a link, which end at a comma or at the end, contain the relation `rel`. *s is moved to the end
- * of the parameters. */
+/* Reads the parameters of a link at *s, which end at a comma or at the end of the header. Returns 1 if they contain the
+ * relation `rel`. *s is moved to the end of the parameters. */
 static int read_parameters(const char **s, const char *rel) {
     const size_t rel_len = strlen(rel);
     const char *p = *s;

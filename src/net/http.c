@@ -166,7 +166,7 @@ static int add_header(transfer *t, const char *line) {
     return 0;
 }
 
-/* Sets t->headers to the headers of the request. Returns non-zero if an allocation fails. */
+/* Sets t->headers to the headers of the request. with_token: 1 to add q->token. Returns nonzero if an allocation fails. */
 static int add_headers(transfer *t, const aoei_http_request *q, int with_token) {
     int failed = 0, has_type = 0;
     for (size_t i = 0; i < q->n_headers; i++) {
