@@ -9,11 +9,12 @@
  * Prints the fastest and the median time of the runs. For losses that consist of matmuls, it also prints the GFLOP/s of the
  * fastest run.
  *
- * For in-batch negatives with N = 2 PAIRS texts, the minimum number of operations is counted: N^2 768 for half of the symmetric
- * matrix of scores, and 2 N^2 768 for the gradient. For large batches, more operations are executed, because scores that do not
- * fit in the workspace are computed twice. For each term of the contrastive loss, 6 PAIRS CANDIDATES 768 operations are
- * counted, where CANDIDATES is the number of candidates per query. Without negatives, there is one term, whose candidates are
- * all positives. With negatives, there is a second term, whose candidates are all positives and negatives.
+ * The GFLOP/s count the following floating-point operations. For in-batch negatives with N = 2 PAIRS texts, this is the minimum
+ * number: 768 N^2 for half of the symmetric matrix of scores, and 2 * 768 N^2 for the gradient. For large batches, more
+ * operations are executed, because scores that do not fit in the workspace are computed twice. For each term of the contrastive
+ * loss, 6 * 768 * PAIRS * CANDIDATES operations are counted, where CANDIDATES is the number of candidates per query. Without
+ * negatives, there is one term, in which the candidates are all positives. With negatives, there is a second term, in which the
+ * candidates are all positives and negatives.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static const struct {
     const char *name;
     int cosine, ibn, angle;
     size_t arity;         /* contrastive loss: number of texts per example; 0: losses of labeled pairs */
-    double multiply_adds; /* number of multiply-adds of the matmuls, divided by PAIRS^2 768; 0: not counted */
+    double multiply_adds; /* number of multiply-adds of the matmuls, divided by 768 PAIRS^2; 0: not counted */
 } terms[] = {{"cosine", 1, 0, 0, 0, 0},           {"in-batch negatives", 0, 1, 0, 0, 6}, {"angle", 0, 0, 1, 0, 0},
              {"all three", 1, 1, 1, 0, 0},        {"query, positive", 0, 1, 0, 2, 3},    {"and negative", 0, 1, 0, 3, 9},
              {"and cosine, angle", 1, 1, 1, 3, 0}};

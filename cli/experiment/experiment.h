@@ -71,9 +71,10 @@ int cli_experiment_check_words(const cli_experiment *e, const cli_words *w, cons
  * each run. */
 const cli_option *cli_experiment_option(const cli_experiment *e, const char *what, const char *name);
 
-/* Adds a configuration, which consists of the arguments e->shared followed by `words`. Takes ownership of `name`, `label` and
- * `values`, which are allocated with malloc(); `values` may be NULL. Sets *added to 1, or to 0 if `aoe train` rejects the
- * configuration and e->skip_rejected is 1. Returns CLI_GO, or the exit code after reporting an error. */
+/* Adds a configuration, which consists of the arguments e->shared followed by `words`. name, label, values, untrained: fields
+ * of the aoe_configuration. Takes ownership of `name`, `label` and `values`, which are allocated with malloc(); `values` may be
+ * NULL. Sets *added to 1, or to 0 if `aoe train` rejects the configuration and e->skip_rejected is 1. Returns CLI_GO, or the
+ * exit code after reporting an error. */
 int cli_experiment_add(cli_experiment *e, char *name, char *label, char *values, const cli_words *words, int untrained,
                        int *added);
 /* Adds an evaluation file, unless it was added before. If the file is the dev set, it is read with the table options of the dev

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests that the evaluations handle a failed allocation. Each test calls an evaluation repeatedly, and in each call another
- * allocation fails. The evaluation must report that memory ran out and must not leak a block. The embedder must remain usable.
+ * Tests that the evaluations handle a failed allocation. Each test calls an evaluation repeatedly, and in each call a
+ * different allocation fails. The evaluation must report that memory ran out and must not leak a block. The embedder must
+ * remain usable.
  * tags: threads
  */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests that functions for model directories handle a failed allocation or I/O operation. The tested functions open, save,
- * create, convert and average models. Each test calls its function repeatedly, and in each call another allocation or I/O
+ * create, convert and average models. Each test calls its function repeatedly, and in each call a different allocation or I/O
  * operation fails. The error code must match the failure, no block may be leaked, and an older model in the output directory
  * must be intact.
  */
@@ -168,7 +168,7 @@ static void saving_without_memory(void **state) {
         check_newer(&s);
         if (n > count)
             break;
-        restore_older(&s); /* the model was saved; the allocation failed in the clean-up */
+        restore_older(&s); /* run_save saved the model and ignored that it could not remove temporary files */
     }
     end(&s);
     test_dir_remove(dir);
@@ -312,7 +312,7 @@ static void converting_without_memory(void **state) {
             assert_int_equal(rc, 0);
             break;
         }
-        /* rc is 0 if the failure occurred in the clean-up, whose errors are ignored */
+        /* rc is 0 if the failed allocation was needed only to remove temporary files, because aoe_convert ignores this */
         assert_true(rc == AOE_ENOMEM || rc == 0);
         if (!rc)
             assert_int_equal(aoei_remove_tree(made, NULL), 0);
@@ -355,7 +355,7 @@ static void averaging_without_memory(void **state) {
             assert_int_equal(rc, 0);
             break;
         }
-        /* rc is 0 if the failure occurred in the clean-up, whose errors are ignored */
+        /* rc is 0 if the failed allocation was needed only to remove temporary files, because averaging ignores this */
         assert_true(rc == AOE_ENOMEM || rc == 0);
         if (!rc)
             assert_int_equal(aoei_remove_tree(made, NULL), 0);

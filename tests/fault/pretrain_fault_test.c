@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests that aoe_pretrain and aoe_train handle a failed allocation. aoe_train reads two data files: one with triplets, and one
- * with queries and positives in which each query is a list of texts. The test trains repeatedly, and in each run another
+ * with queries and positives in which each query is a list of texts. The test trains repeatedly, and in each run a different
  * allocation fails. The run must report one error and must not leak a block. Resuming the run must give the weights of a run
  * without failures.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests that functions for recurrent attention networks (RAN) handle a failed allocation. The tested functions create a RAN
- * model, compute embeddings, and pretrain the model for one step. The test calls each function repeatedly, and in each call
- * another allocation fails. The function must report one error and must not leak a block.
+ * model, compute embeddings, and pretrain the model for one step. The test calls each function repeatedly, and in each call a
+ * different allocation fails. The function must report one error and must not leak a block.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,8 +81,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Calls `run` repeatedly, and in each call another allocation fails. Each of the first `dense` allocations fails in one call.
- * Of the later allocations, only every seventh fails. */
+/* Calls `run` repeatedly, and in each call a different allocation fails. Each of the first `dense` allocations fails in one
+ * call. Of the later allocations, only every seventh fails. */
 static void check(int (*run)(aoe_error *err), uint64_t dense) {
     size_t ignored_failures = 0;
     for (uint64_t n = 1;; n += n < dense ? 1 : 7) {

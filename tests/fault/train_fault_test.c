@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tests that training handles a failed allocation or disk operation. The test trains repeatedly, and in each run another
+ * Tests that training handles a failed allocation or disk operation. The test trains repeatedly, and in each run a different
  * allocation or disk operation fails. A failed run must report one error, must not leak a block, and must not leave an
  * incomplete model in the output directory. Resuming the failed run must give the same files as a run without failures.
  */

@@ -22,7 +22,7 @@
 
 #define GOLDEN "tests/golden/data/bert"
 
-/* maximum relative error of bert_reference.h; the golden values are rounded to float32 */
+/* maximum relative error of the results of bert_reference.h; it is not 0, because the golden values are rounded to float32 */
 #define DOUBLE_TOLERANCE 1e-7
 
 static const double tolerance[] = {[AOEI_F32] = 2e-6, [AOEI_BF16] = 1e-2}; /* maximum relative error for each data type */

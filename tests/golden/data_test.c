@@ -96,7 +96,7 @@ static void test_nli_pairs(void **state) {
     assert_int_equal(aoe_pairs_load(&p, path, NULL, NULL), 0);
     kept = aoe_pairs_count(p);
     assert_int_equal(kept + aoe_pairs_dropped(p), rows);
-    /* each of the three classes has 14,500 to 14,800 pairs */
+    /* The file has three classes of 14,500 to 14,800 pairs each. By default, the class "neutral" is dropped. */
     assert_in_range(aoe_pairs_dropped(p), 14500, 14800);
     aoe_pairs_free(p);
     assert_int_equal(aoe_pairs_load(&p, path, &o, NULL), 0);

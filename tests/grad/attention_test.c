@@ -18,7 +18,7 @@
 typedef struct problem {
     const aoei_batch *batch;
     aoei_attention a;
-    const double *weight; /* [N, H d] weights of the loss: sum of weight * out */
+    const double *weight; /* [N, H d] weights of the loss, which is the sum of weight * out */
     /* [texts, H, longest, longest] 1: dropout keeps the probability of this query and key; 0: dropped; owned */
     unsigned char *kept;
 } problem;

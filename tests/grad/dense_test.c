@@ -17,7 +17,7 @@ enum { MAX_N = 9, MAX_SIDE = 40, MAX_CELLS = MAX_N * MAX_SIDE + MAX_SIDE * MAX_S
 typedef struct problem {
     size_t N, in, out;
     int bias, with_tanh;
-    double pick[MAX_N * MAX_SIDE]; /* [N, out] weights of the loss: sum of pick * y */
+    double pick[MAX_N * MAX_SIDE]; /* [N, out] weights of the loss, which is the sum of pick * y */
 } problem;
 
 static problem p;

@@ -15,7 +15,7 @@
 #include "nn/linear.h"
 
 typedef struct weights {
-    const double *weight; /* [n] weights of the loss: sum of weight * gelu(x) */
+    const double *weight; /* [n] weights of the loss, which is the sum of weight * gelu(x) */
     size_t n;
     aoei_activation form;
 } weights;

@@ -41,7 +41,8 @@ static double derivative(double x, aoei_activation form) {
     return form == AOEI_GELU ? 0.5 * erfc(-x / sqrt(2)) + x * exp(-x * x / 2) / sqrt(2 * acos(-1)) : 1;
 }
 
-/* A layer with I inputs and O outputs, for N tokens. The row strides of x, y, dy and dx exceed the row lengths by `gap`. */
+/* A layer with I inputs and O outputs, for N tokens, and all inputs and outputs of both passes. pre is the input of the
+ * activation in the forward pass; gate is this input in the backward pass. */
 typedef struct layer {
     aoei_tensor x, w, b, y, pre, residual; /* w and b are float32 */
     aoei_tensor dy, dx, dw, db, gate;      /* dw and db are float32; the backward pass adds to their initial values */
@@ -49,6 +50,7 @@ typedef struct layer {
     double *rounded; /* [O, I] w rounded to bf16 */
 } layer;
 
+/* Creates a layer. The row strides of x, y, residual, dy and dx exceed the row lengths by `gap`. */
 static layer layer_create(const aoe_context *ctx, size_t N, size_t I, size_t O, size_t gap) {
     layer l = {.x = test_tensor_typed(AOEI_BF16, N, I, I + gap, 1, 1),
                .w = test_tensor(O, I, 0, 0.3, 2),
@@ -105,8 +107,8 @@ static void check_forward(const layer *l, const aoei_linear_epilogue *e, int bia
             pre[k] = sum;
             pre_bound[k] = TEST_BF16_ROUNDOFF * fabs(sum) + 1.01 * sum_error(I, size);
             double f = sum, error = sum_error(I, size);
-            /* The activation is applied to the sum after it was rounded to bf16. If pre is stored, it contains this rounded
-             * sum. If pre is not stored, the rounded sum is unknown and may differ from `sum` by the bound of pre. */
+            /* The layer rounds the sum to bf16 and applies the activation to the rounded sum. If the layer stores pre, pre
+             * contains the rounded sum. Otherwise the rounded sum is unknown, and it may differ from `sum` by pre_bound. */
             if (e->activation != AOEI_IDENTITY) {
                 const double v = e->pre.data ? (double)test_at(l->pre, n, o) : sum;
                 f = activate(v, e->activation);

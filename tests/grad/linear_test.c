@@ -27,7 +27,7 @@
 typedef struct shape {
     size_t N, I, O;
     aoei_activation activation;
-    const double *weight; /* [N, O] weights of the loss: sum of weight * y */
+    const double *weight; /* [N, O] weights of the loss, which is the sum of weight * y */
 } shape;
 
 static double activate(double x, aoei_activation form) {
@@ -59,7 +59,7 @@ static double loss(void *arg, const double *in) {
     return sum;
 }
 
-/* A layer with all inputs and outputs of its forward and backward pass. */
+/* A layer with all inputs and outputs of its forward and backward pass. pre is the input of the activation. */
 typedef struct layer {
     aoei_tensor x, w, b, y, pre;      /* [N, I], [O, I], [1, O], [N, O], [N, O] */
     aoei_tensor dx, dw, db, dy, dpre; /* [N, I], [O, I], [1, O], [N, O], [N, O] */

@@ -21,7 +21,7 @@ typedef struct problem {
     const aoei_batch *batch;
     aoe_pooling pooling;
     size_t D;
-    const double *weight; /* [n_texts, D] weights of the loss: sum of weight * out */
+    const double *weight; /* [n_texts, D] weights of the loss, which is the sum of weight * out */
 } problem;
 
 /* Computes the pooled vectors out[n_texts, D] in double. `in` is the concatenation of the states [N, D] before the first layer

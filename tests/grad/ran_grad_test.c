@@ -36,7 +36,7 @@ enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 15 };
 static const size_t lengths[TEXTS] = {1, 9, 5, 4, 15, 3, 13, 6};
 static const double labels[PAIRS] = {5, 1, 3.5, 0};
 
-/* A pair step or a masked-language-model step, and the reference model in double. */
+/* A training step on pairs or a masked-language-model step, and the reference model in double. */
 typedef struct problem {
     aoe_context *ctx;
     aoei_encoder_config config;

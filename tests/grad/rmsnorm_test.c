@@ -17,7 +17,7 @@
 
 typedef struct shape {
     size_t rows, cols;
-    const double *weight; /* [rows, cols] weights of the loss: sum of weight * y */
+    const double *weight; /* [rows, cols] weights of the loss, which is the sum of weight * y */
     double eps;
 } shape;
 

@@ -187,15 +187,16 @@ static void read_gradient(problem *p, double *grad) {
                 test_to_double(grad + at[s], p->step.params.grads[slots[s]]);
 }
 
+/* The layers that follow the pooling in one test case. */
 typedef struct layers {
-    size_t dense;
-    int with_tanh, bias;
-    size_t head_rows, head_cols;
+    size_t dense;                /* number of outputs of the dense layer; 0: there is no dense layer */
+    int with_tanh, bias;         /* with_tanh: 1 if the dense layer has a tanh; bias: 1 if the dense layer has a bias */
+    size_t head_rows, head_cols; /* shape of the projection layer or classifier; 0: there is none */
 } layers;
 
 static const layers cases[] = {
-    {0, 0, 0, D, D},     /* simcse-unsup */
-    {5, 1, 1, 0, 0},     /* simcse-sup, or a dense layer of the model */
+    {0, 0, 0, D, D},     /* the projection layer of the method simcse-unsup */
+    {5, 1, 1, 0, 0},     /* a dense layer with tanh, as in the method simcse-sup */
     {8, 0, 1, 0, 0},     /* a linear dense layer */
     {4, 0, 0, 0, 0},     /* a dense layer without bias */
     {0, 0, 0, 3, 3 * D}, /* a classifier */

@@ -16,7 +16,7 @@ typedef struct chat_model {
     /* bit set of CHAT_* failures; each of them occurs once for every distinct request before the request is answered */
     unsigned trouble;
     double delay; /* seconds before every answer */
-    /* number of the first request (counted from 1) that is answered with status 500, as are all later requests; 0: none */
+    /* request number fail_after (counted from 1) and all later requests are answered with status 500; 0: no request is */
     size_t fail_after;
     unsigned seen[CHAT_PROMPTS][2]; /* hash of a request, and how many times it was received */
     size_t n_seen;
@@ -44,7 +44,8 @@ enum {
  *   "echo"                          the API key in the answer
  *   "unknown"                       status 404
  *   "quota"                         status 429, always
- *   "tells"                         status 400; the API key is at the position where aoe truncates messages
+ *   "tells"                         status 400; the error message contains the API key, at the position at which aoe truncates
+ *                                   messages
  *   "long"                          status 400 if the text contains "too long" */
 void chat_model_route(test_server *s, chat_model *m);
 
