@@ -11,11 +11,12 @@
 #include "encoder/config.h"
 #include "encoder/slot_layout.h"
 
-/* The library, other than aoe, that can load a saved model directory; AOEI_LIBRARY_NONE: only aoe can load it. */
+/* Libraries that can load a model directory that aoe saved. AOEI_LIBRARY_NONE: only aoe can load it. */
 typedef enum aoei_library { AOEI_LIBRARY_SENTENCE_TRANSFORMERS, AOEI_LIBRARY_MODEL2VEC, AOEI_LIBRARY_NONE } aoei_library;
 
-/* Sets of poolings, for aoei_arch.poolings. A set has one bit per pooling. AOEI_TOKEN_POOLINGS contains all poolings over
- * tokens. AOEI_CELL_POOLINGS contains all poolings over the cells of a recurrent attention network (RAN, docs/ran.md). */
+/* Sets of poolings (values of aoe_pooling), for aoei_arch.poolings. A set has one bit per pooling. AOEI_TOKEN_POOLINGS contains
+ * all poolings over tokens. AOEI_CELL_POOLINGS contains all poolings over the cells of a recurrent attention network (RAN,
+ * docs/ran.md). */
 #define AOEI_POOLING_BIT(pooling) (1U << (pooling))
 #define AOEI_TOKEN_POOLINGS       (AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST) - AOEI_POOLING_BIT(AOE_POOLING_CLS))
 #define AOEI_CELL_POOLINGS        (AOEI_POOLING_BIT(AOE_POOLING_COUNT) - AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST))
@@ -47,31 +48,33 @@ struct aoei_arch {
     int (*check)(const aoei_encoder_config *c, const char *file, aoe_error *err);
     /* adds the keys of config.json to config; returns 0 or AOE_ENOMEM */
     int (*write)(const aoei_encoder_config *c, json_t *config);
-    /* sets the sizes of a new model; NULL if `defaults` is NULL */
+    /* sets the sizes in *c to those of *s, the shape of a new model; NULL if `defaults` is NULL */
     void (*set_shape)(aoei_encoder_config *c, const aoe_shape *s);
-    /* writes the sizes to out, as text for model cards */
+    /* writes a text that describes the sizes to out[size], for model cards */
     void (*print_sizes)(const aoei_encoder_config *c, char *out, size_t size);
 
     /* weights */
-    /* writes the tensor name of a weight, without prefix, to out; writes "" if the model has no such weight */
+    /* writes the tensor name of the weight `kind` of a group (slot_layout.h), without prefix, to out[size]; `layer` is used for
+     * AOEI_GROUP_LAYER only; writes "" if the architecture has no such weight */
     void (*name)(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer);
-    /* number of weights (slots) of a layer; 0: AOEI_LW_COUNT, the number of weights of a transformer layer */
+    /* number of slots of a layer (a slot is the index of a weight, slot_layout.h); 0: AOEI_LW_COUNT, the number of slots of a
+     * transformer layer */
     size_t layer_slots;
-    /* sets *s to the description of a weight of a layer; NULL: the layers are transformer layers */
+    /* sets *s to the description of the weight `kind` of layer `layer`; NULL: the layers are transformer layers */
     void (*describe_layer)(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s);
 
     /* encoding */
     const struct aoei_encoder_ops *encoder; /* functions of the encoder */
     /* returns the maximum number of tokens of a text, including special tokens */
     size_t (*max_length)(const aoei_encoder_config *c);
-    size_t default_length;       /* default limit of tokens per text; 0: the default is the result of max_length */
+    size_t default_length;       /* default maximum number of tokens of a text; 0: the default is the result of max_length */
     unsigned poolings;           /* set of supported poolings, combined from AOEI_POOLING_BIT */
     aoe_pooling default_pooling; /* pooling of models whose directory does not specify a pooling */
     int plain_tokens;            /* 1: no special tokens are added to texts, and unknown tokens are dropped */
     int allows_no_tokens;        /* 1: a text may have no tokens; its embedding is then the zero vector */
     int auto_float32;      /* 1: AOE_DTYPE_AUTO means float32, because the encoder has no matmuls that bf16 would make faster */
     int supports_adapters; /* 1: linear layers may have LoRA adapters */
-    aoei_library library;  /* library, other than aoe, that can load saved model directories */
+    aoei_library library;  /* library that can load model directories of this architecture that aoe saved */
 };
 
 #endif

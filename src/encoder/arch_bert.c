@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * BERT (Devlin et al. 2019): the keys of its config.json and the names of its tensors. BERT has learned absolute position
  * embeddings, token type embeddings, LayerNorm after each residual sum, and GELU (exact or tanh approximation). If config.json
- * requests a different variant, the model is rejected, with a message that names the option. RoBERTa (arch_roberta.c) has these
- * keys too; its tensor names differ only in the masked-LM head.
+ * requests a variant that is not supported, aoei_bert_read fails, and the message names the key. RoBERTa (arch_roberta.c) has
+ * these keys too; its tensor names differ only in the masked-LM head.
  */
 #include "encoder/arch_bert.h"
 

@@ -9,14 +9,15 @@
 #include "base/error.h"
 #include "base/json.h"
 
-/* Upper bounds of sizes. They are larger than in every published encoder, and small enough to avoid overflows. */
+/* Maximum values of sizes in config.json. All published encoders are smaller. The bounds are small enough to avoid
+ * overflows. */
 #define MAX_HIDDEN       ((size_t)1 << 16)
 #define MAX_LAYERS       ((size_t)1 << 10)
 #define MAX_INTERMEDIATE ((size_t)1 << 20)
 #define MAX_POSITIONS    ((size_t)1 << 20)
 #define MAX_TOKEN_TYPES  ((size_t)1 << 16)
 
-/* Names of activations in config.json. If an activation has several names, the first name is written. */
+/* Values of hidden_act in config.json. If an activation has several names, aoe writes the first name. */
 static const struct {
     const char *name;
     aoei_activation activation;

@@ -2,8 +2,8 @@
  * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024). All three architectures have RMSNorm
  * before attention and feed-forward, rotary position embeddings, grouped-query attention, a gated feed-forward with SiLU, and
  * causal attention. They differ in biases, in the sliding window and in the defaults of config.json. The tensor lm_head.weight
- * of the language-model head is ignored. If config.json requests a different variant, the model is rejected, with a message
- * that names the option.
+ * of the language-model head is ignored. If config.json requests a variant that is not supported, the functions that read it
+ * fail, and the message names the key.
  */
 #include "encoder/arch_llama.h"
 
@@ -17,7 +17,8 @@
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-/* Sets the values of keys that are missing in config.json, as the configuration classes of transformers do. */
+/* The functions defaults_* set the values that are used for missing keys of config.json. They are the defaults of the
+ * configuration classes (such as LlamaConfig) in the library transformers. */
 static void defaults_llama(aoei_encoder_config *c) {
     memset(c, 0, sizeof *c);
     c->positions = 2048;
@@ -41,7 +42,7 @@ static void defaults_qwen2(aoei_encoder_config *c) {
     c->no_qkv_bias = 0;
 }
 
-/* Reads a required key of rope_scaling. Its value must be at least `low`. */
+/* Reads the required number `key` of the object `scaling` (rope_scaling) into *out. The number must be at least `low`. */
 static int need_factor(const json_t *scaling, const char *key, double *out, double low, const char *file, aoe_error *err) {
     double v = 0;
     const int rc = aoei_json_double(scaling, key, &v, file, err);
@@ -133,8 +134,8 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     return rc;
 }
 
-/* Reads layer_types, which files of newer versions of transformers contain. It lists the layers that have a sliding window.
- * Layers without a window must precede layers with a window. */
+/* Reads layer_types, which files of newer versions of transformers contain. It lists the layers that have a sliding window. All
+ * layers without a window must precede the layers with a window. */
 static int read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *types = json_object_get(config, "layer_types");
     size_t sliding = 0;
@@ -310,7 +311,8 @@ static void name_llama(char *out, size_t size, aoei_slot_group group, size_t kin
         aoei_slot_name(out, size, NULL, 0, group == AOEI_GROUP_OUTER ? outer_names[kind] : NULL);
 }
 
-/* Returns the maximum length. Linear and dynamic scaling of rotary positions multiply it by the factor of the scaling. */
+/* Returns the maximum length of a text in tokens. If the rotary positions have linear or dynamic scaling, it is multiplied by
+ * the factor of the scaling. */
 static size_t max_length_llama(const aoei_encoder_config *c) {
     const aoei_rope *r = &c->rope;
     if (r->scaling != AOEI_ROPE_LINEAR && r->scaling != AOEI_ROPE_DYNAMIC)

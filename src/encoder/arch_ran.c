@@ -13,11 +13,11 @@
 #include "encoder/ran.h"
 #include "encoder/ran_slots.h"
 
-#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table that limits it */
+#define MAX_TOKENS     ((size_t)1 << 20) /* maximum number of tokens of a text; it is not limited by a position table */
 #define DEFAULT_TOKENS ((size_t)512)
 #define MAX_LAYERS     ((size_t)1 << 10)
 #define MAX_HEADS      ((size_t)1 << 10)
-#define MAX_WIDTH      ((size_t)1 << 16) /* maximum number of components of all heads together */
+#define MAX_WIDTH      ((size_t)1 << 16) /* maximum of heads * head_size */
 #define MAX_WINDOW     ((size_t)1 << 16)
 #define NORM_EPS       1e-7
 #define WINDOW         ((size_t)256)
@@ -25,7 +25,7 @@
 
 static const char *const prefixes[] = {"", NULL};
 
-/* A value of an option that config.json specifies by name. */
+/* A possible value of an option of config.json whose values are names. */
 typedef struct choice {
     const char *name;
     int value;
@@ -117,7 +117,8 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
     [AOEI_W_FINAL_NORM_BIAS] = "",
 };
 
-/* Names of linear layers and norms, without ".weight" and ".bias". The slot of a bias follows the slot of its weight. */
+/* Names of linear layers and norms, without ".weight" and ".bias", indexed by the slot of the weight (AOEI_RW_*, ran_slots.h).
+ * An entry that is NULL is the bias of the layer or norm before it; only AOEI_RW_FIRST_CELL is a weight without an entry. */
 static const char *const layer_names[AOEI_RW_COUNT] = {
     [AOEI_RW_Q] = "encode_attn.dense_q",
     [AOEI_RW_K] = "encode_attn.dense_k",

@@ -22,10 +22,11 @@ static const aoei_arch *const archs[] = {&aoei_arch_bert,    &aoei_arch_roberta,
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
-/* Upper bounds of sizes, larger than in every published encoder. */
-#define MAX_HIDDEN  ((size_t)1 << 16)
-#define MAX_VOCAB   ((size_t)1 << 24)
-#define STATE_BYTES 64 /* upper bound of the bytes that one weight needs, including copies, gradient and optimizer state */
+/* Maximum values of hidden_size and vocab_size. All published encoders are smaller. */
+#define MAX_HIDDEN ((size_t)1 << 16)
+#define MAX_VOCAB  ((size_t)1 << 24)
+/* maximum number of bytes that one parameter needs, including its copies, gradient and optimizer state */
+#define STATE_BYTES 64
 
 const aoei_arch *aoei_arch_find(const char *model_type) {
     for (size_t i = 0; i < N_ARCHS; i++)

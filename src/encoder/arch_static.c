@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Static models (Model2Vec, the potion models). The tensor `embeddings` [V, D] contains one vector per token. The embedding of
- * a text is the mean of the vectors of its tokens. Their config.json contains no sizes, so modeldir/static_config.c reads the
- * sizes from the tensor.
+ * a text is the mean of the vectors of its tokens. The config.json of these models contains no sizes, so
+ * modeldir/static_config.c reads the sizes from the tensor.
  */
 #include "encoder/arch_static.h"
 
@@ -11,7 +11,7 @@
 #include "encoder/arch_keys.h"
 #include "encoder/static_encoder.h"
 
-#define MAX_TOKENS     ((size_t)1 << 20) /* upper bound of the maximum length; there is no position table that limits it */
+#define MAX_TOKENS     ((size_t)1 << 20) /* maximum number of tokens of a text; it is not limited by a position table */
 #define DEFAULT_TOKENS ((size_t)512)     /* default maximum length of Model2Vec */
 
 static const char *const prefixes[] = {"", NULL};

@@ -20,8 +20,8 @@ typedef struct aoei_ran_config {
     size_t min_window; /* minimum number of tokens of the last window of a text; if fewer tokens remain, they are added to the
                           previous window */
     size_t head_size;  /* number of components per head */
-    int langml_norm;   /* 1: norms divide by the square root of mean(x^2), as in the Keras library langml; 0: by the standard
-                          deviation */
+    int langml_norm; /* 1: norms divide by the square root of mean(x^2), as in the Keras library langml; 0: norms divide by the
+                        standard deviation */
 } aoei_ran_config;
 
 typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;
@@ -30,17 +30,17 @@ typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;
  * with adapters, the encoder's other weights are frozen. */
 typedef struct aoei_lora {
     size_t r;            /* rank of the adapters; 0: no adapters */
-    double alpha;        /* alpha, from which aoei_lora_scale computes the scale */
-    int rank_stabilized; /* 1: the scale is alpha / sqrt(r); 0: alpha / r */
+    double alpha;        /* alpha of PEFT; aoei_lora_scale computes the scale of the adapters from it */
+    int rank_stabilized; /* 1: the scale is alpha / sqrt(r), as in rank-stabilized LoRA; 0: the scale is alpha / r */
     double dropout;      /* dropout probability for the inputs of the adapters */
-    unsigned targets;    /* set of the linear layers that have an adapter, in every encoder layer; bit aoei_adapter_index(kind)
-                            (slot_layout.h) is set for each of them */
+    unsigned targets; /* set of the linear layers that have an adapter, equal for all encoder layers; if linear layer `kind` has
+                         an adapter, bit aoei_adapter_index(kind) (slot_layout.h) is set */
 } aoei_lora;
 
 /* Returns the factor of the output of an adapter: alpha / sqrt(r) if rank_stabilized is 1, otherwise alpha / r. */
 double aoei_lora_scale(const aoei_lora *l);
 
-/* Options of an encoder. The value 0 of an option selects the variant that BERT has. */
+/* Sizes and options of an encoder. If an option that selects a variant is 0, the variant is that of BERT. */
 typedef struct aoei_encoder_config {
     const aoei_arch *arch; /* architecture; static storage */
     size_t hidden;         /* D, hidden size */
@@ -58,7 +58,7 @@ typedef struct aoei_encoder_config {
     aoei_norm norm;     /* type of all norms; RMSNorm has no bias */
     int pre_norm;       /* 1: norms precede attention and feed-forward, and a norm follows the last layer; 0: norms follow the
                            residual sums */
-    int gated;          /* feed-forward: 1: down(activation(gate(x)) * up(x)); 0: down(activation(up(x))) */
+    int gated;          /* 1: the feed-forward is down(activation(gate(x)) * up(x)); 0: it is down(activation(up(x))) */
     int no_qkv_bias;    /* 1: query, key and value layers have no bias */
     int no_output_bias; /* 1: the attention output layer has no bias */
     int no_ffn_bias;    /* 1: the feed-forward layers have no biases */
@@ -77,11 +77,11 @@ typedef struct aoei_encoder_config {
     size_t dense;   /* output size of the dense layer that follows the pooling, which is the size of the embeddings; 0: there is
                        no dense layer */
     int dense_tanh; /* 1: tanh is applied to the output of the dense layer */
-    int dense_no_bias; /* 1: the dense layer has no bias */
-    size_t head_rows; /* number of rows of the training head [head_rows, head_cols], a linear layer that the loss uses; 0: there
-                         is no head */
-    size_t head_cols; /* number of columns of the training head */
-    int mlm_head;     /* 1: the model has a masked-LM head; its decoder uses the word embeddings as weight */
+    int dense_no_bias;   /* 1: the dense layer has no bias */
+    size_t head_rows;    /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
+                            loss uses; 0: there is no training head */
+    size_t head_cols;    /* number of columns of the training head */
+    int mlm_head;        /* 1: the model has a masked-LM head; its decoder uses the word embeddings as weight */
     aoei_ran_config ran; /* options of RAN; zeros for other architectures */
 } aoei_encoder_config;
 
@@ -106,8 +106,8 @@ static inline size_t aoei_key_width(const aoei_encoder_config *c) {
     return aoei_kv_heads(c) * aoei_head_dim(c);
 }
 
-/* These functions check the range of a value of config.json. `key` is the key of the value. Errors: AOE_EFORMAT; the message
- * names the file, the key and the range. */
+/* These functions check the range of a value of config.json. `key` is the key of the value, and `file` is the name of
+ * config.json in messages. Errors: AOE_EFORMAT; the message names the file, the key and the range. */
 int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err);
 int aoei_check_probability(const char *key, double p, const char *file, aoe_error *err);
 int aoei_check_epsilon(const char *key, double eps, const char *file, aoe_error *err);

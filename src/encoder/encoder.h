@@ -10,9 +10,9 @@
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
-/* Allocates the activations and workspaces of *s in `arena`. A batch may then have at most n_tokens tokens and n_texts texts,
- * and a text at most `longest` tokens. If the arena is a measuring arena (base/arena.h), only the size is computed. The size
- * depends on the configuration, these limits, the mode and the number of threads. Errors: AOE_ENOMEM. */
+/* Allocates the activations and workspaces of *s in `arena`. The batches of later calls may have at most n_tokens tokens,
+ * n_texts texts, and `longest` tokens per text. If the arena is a measuring arena (base/arena.h), only the size is computed.
+ * The size depends on the configuration, these limits, the mode and the number of threads. Errors: AOE_ENOMEM. */
 int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena,
                         size_t n_tokens, size_t n_texts, size_t longest, aoei_encoder_mode mode, aoe_error *err);
 
@@ -20,12 +20,14 @@ int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
  * the next call. The batch must not exceed the limits that were passed to aoei_encoder_layout. */
 aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                  const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop);
-/* Returns a hidden state [n_tokens, D] of the last forward pass: the output of the first `layer` layers, or the embedding
- * output if layer is 0. In inference, only the embedding output and the last hidden state are available. */
+/* Returns a hidden state [n_tokens, D] of the last forward pass. If layer is 0, it is the embedding output; otherwise it is the
+ * output of layer `layer` - 1, where layers are counted from 0. In pre-norm models, the last hidden state is the output of the
+ * final norm. n_tokens is the number of tokens of the batch. In inference, only the embedding output and the last hidden state
+ * are available. */
 aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens);
-/* Runs the backward pass and adds the gradients of all weights to `grads`, an array of aoei_slot_count tensors. Gradients of
- * absent tensors are skipped. Before the call, the caller writes the gradient of the last hidden state to
- * aoei_encoder_grad_last. If with_first is 1, the caller also writes the gradient of the embedding output to
+/* Runs the backward pass and adds the gradients of all weights to `grads`, an array of aoei_slot_count tensors. If a tensor of
+ * `grads` is absent, the gradient of its weight is not computed. Before the call, the caller writes the gradient of the last
+ * hidden state to aoei_encoder_grad_last. If with_first is 1, the caller also writes the gradient of the embedding output to
  * aoei_encoder_grad_first. The backward pass overwrites the activations, so it can run only once per forward pass. */
 void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                            const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first);
@@ -34,7 +36,7 @@ void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c,
 void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
                        aoei_tensor last, const aoei_batch *batch, const aoei_encoder_state *s);
 /* The backward pass of aoei_encoder_pool. dout[n_texts, D] is the gradient of the pooled vectors. Writes the gradients that
- * aoei_encoder_backward reads, and returns its argument with_first. */
+ * aoei_encoder_backward reads. Returns the value that the caller must pass to aoei_encoder_backward as with_first. */
 int aoei_encoder_pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                                aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s);
 /* Return the buffers [n_tokens, D] for the gradients of the last hidden state and of the embedding output. The caller writes

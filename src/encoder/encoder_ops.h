@@ -27,20 +27,20 @@ typedef struct aoei_encoder_dropout {
 
 /* Activations and workspaces of an encoder. All pointers point into the arena from which the memory was allocated. */
 typedef struct aoei_encoder_state {
-    /* limits of a batch: number of tokens; number of texts; number of tokens of the longest text */
+    /* maximum sizes of a batch: number of tokens; number of texts; number of tokens of the longest text */
     size_t n_tokens, n_texts, longest;
     aoei_encoder_mode mode;
-    size_t kept_bytes; /* bytes of the activations that are kept: in training, for the backward pass; in inference, for the next
-                          layer */
-    aoei_tensor *hidden;    /* [layers + 1] hidden states [N, D]: the embedding output, then the output of each layer */
+    size_t kept_bytes;   /* number of bytes of the activations of embedding and layers: in training, those that are kept for the
+                            backward pass; in inference, those that all layers share */
+    aoei_tensor *hidden; /* [layers + 1] hidden states [N, D]: the embedding output, then the output of each layer */
     aoei_tensor grad_last;  /* [N, D] float32 gradient of the last hidden state; used in training only */
-    aoei_tensor grad_first; /* [N, D] float32 gradient of the embedding output, as far as it comes from the pooling; used in
-                               training only */
+    aoei_tensor grad_first; /* [N, D] float32 gradient of the embedding output that comes directly from the pooling
+                               (first-last-avg); used in training only */
     void *own;              /* private state of the encoder's implementation */
 } aoei_encoder_state;
 
 /* The layers of the masked-LM head before the decoder: a dense layer, an activation and a norm. They compute the input of the
- * decoder from the hidden states of n masked tokens. */
+ * decoder, which is the output layer over the vocabulary, from the hidden states of n masked tokens. */
 typedef struct aoei_mlm_transform {
     const aoe_context *ctx;
     const aoei_encoder_config *config;
@@ -57,8 +57,8 @@ typedef struct aoei_mlm_transform {
 /* Functions of an encoder. encoder.h documents forward, backward, pool and pool_backward. In all functions, ctx is the context
  * that runs the computation, c is the configuration, and w and grads are arrays of aoei_slot_count weights and gradients. */
 typedef struct aoei_encoder_ops {
-    /* Allocates the tensors of *s in the arena: `hidden`, the gradients and `own`. Sets kept_bytes. The caller has set all
-     * other members of *s. */
+    /* Allocates the tensors s->hidden[0] to s->hidden[layers], the gradients and s->own in the arena. Sets s->kept_bytes. The
+     * caller has set all other members of *s and has allocated the array s->hidden. */
     void (*layout)(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena);
     void (*forward)(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
                     aoei_encoder_state *s, const aoei_encoder_dropout *drop);
@@ -71,8 +71,8 @@ typedef struct aoei_encoder_ops {
     /* Returns the number of floating-point operations of all matmuls of one layer in the forward pass, for one text of `tokens`
      * tokens. A multiplication with its addition counts as two operations. */
     double (*layer_operations)(const aoei_encoder_config *c, size_t tokens);
-    /* Applies dropout to x [N, D] in place, before the masked-LM head. x contains hidden states, or gradients of hidden states.
-     * The member is NULL if the encoder does not apply dropout there. */
+    /* Applies the dropout that precedes the masked-LM head to x [N, D], in place. x contains the last hidden state, or its
+     * gradient. NULL: the encoder has no such dropout. */
     void (*mlm_dropout)(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor x, const aoei_batch *batch,
                         const aoei_encoder_dropout *drop);
     /* computes t->out from t->in; NULL: the encoder does not support a masked-LM head */

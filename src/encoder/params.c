@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Memory layout of the trainable parameters of a model. Functions of nn/ compute with their values.
+ * Memory layout of the trainable parameters of a model. params.h describes the flat tensors, slots and views.
  */
 #include "encoder/params.h"
 
@@ -11,7 +11,7 @@
 #include "nn/gemm.h"
 #include "nn/tensor.h"
 
-enum { SLOT_ALIGN = 16 }; /* slots start at multiples of this number of floats */
+enum { SLOT_ALIGN = 16 }; /* In the flat tensors, the values of each slot start at a multiple of this number of floats. */
 
 static void views(aoei_tensor *out, aoei_tensor flat, size_t slot, size_t offset, const aoei_slot *d) {
     if (out)

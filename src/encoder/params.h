@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The trainable state of a model: values, gradients, and first and second moments of AdamW. Each of these four is one float32
- * tensor [1, count], called flat tensor, with one view per slot (a slot is the index of a weight). Slots start at multiples of
- * 64 bytes; the padding between slots remains zero. If matmuls are bf16, every linear weight also has a packed copy, which the
- * optimizer updates. Frozen weights are not stored in the flat tensors; the tensors of the model are used for them.
+ * The trainable parameters of a model: their values, gradients, and first and second moments of AdamW. Each of these four is
+ * one float32 tensor [1, count], called a flat tensor. Each flat tensor has one view per slot (a slot is the index of a
+ * weight). The views start at multiples of 64 bytes; the padding between them remains zero. If matmuls are bf16, every weight
+ * of a linear layer also has a packed copy (nn/gemm.h), which the optimizer updates. Frozen weights are not stored in the flat
+ * tensors; the tensors of the model are used for them.
  */
 #ifndef AOEI_ENCODER_PARAMS_H
 #define AOEI_ENCODER_PARAMS_H
@@ -18,7 +19,7 @@ typedef struct aoei_params {
     aoei_tensor *values, *grads;   /* [n_slots] each: views of `value` and of `grad`, in the arena; the view of a slot without a
                                       weight is an absent tensor */
     aoei_tensor *ms, *vs;          /* [n_slots] each: views of m and of v, in the arena */
-    aoei_adamw_segment *segments;  /* [n_slots] segments for the optimizer, in the arena */
+    aoei_adamw_segment *segments;  /* [n_slots] segments of the flat tensors (nn/optimizer.h), one per slot, in the arena */
     size_t n_tasks;                /* number of parallel tasks of an optimizer step */
     size_t packed_bytes;           /* size of all packed copies in bytes */
 } aoei_params;
@@ -27,14 +28,14 @@ typedef struct aoei_params {
  * the operand type of the matmuls that use the weights. Errors: AOE_ENOMEM. */
 int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, aoei_arena *arena,
                        aoe_error *err);
-/* Copies the weights [n_slots] to the values and sets gradients and moments to zero. Frozen weights are not copied; p then
- * borrows them. */
+/* Copies weights[n_slots] to the values and sets gradients and moments to zero. Frozen weights are not copied: p->values then
+ * contains the tensors of `weights`, which p borrows. */
 void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights);
 /* Updates the packed copies. Call this function after every change of the values, except after aoei_adamw_step. */
 void aoei_params_pack(const aoe_context *ctx, aoei_params *p);
 /* Runs one step of AdamW. First clips the gradient to the norm max_norm; 0 means no clipping. After the step, sets the gradient
  * to zero. *o contains the arguments of AdamW; the segments in *o are ignored. Returns the norm of the whole gradient before
- * clipping. If this norm is not finite, only sets the gradient to zero. */
+ * clipping. If this norm is not finite, the function does not run the step; it only sets the gradient to zero. */
 double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_adamw *o, double max_norm);
 
 #endif

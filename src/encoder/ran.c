@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The encoder of recurrent attention networks (RAN): memory layout, embedding, loop over the layers, and pooling of cells. In
  * training, all tensors that the backward pass reads are kept. With recomputation, only the output and the cells of each layer
- * are kept. In inference, all layers use one set of tensors, which has enough rows for one round of windows (ran_windows.h).
+ * are kept. In inference, all layers use one set of tensors, which has enough rows for one round, a set of windows that are
+ * processed at once (ran_windows.h).
  */
 #include "encoder/ran.h"
 
@@ -26,7 +27,7 @@
 
 /* Sizes from which the shapes of all tensors are computed. */
 typedef struct sizes {
-    size_t N, texts, C; /* limits of a batch: number of tokens; number of texts; number of windows */
+    size_t N, texts, C; /* maximum sizes of a batch: number of tokens; number of texts; number of windows */
     size_t M;           /* maximum number of rows of a round */
     size_t cells; /* number of rows of tensors with one row per cell: in training, all cells of a batch; in inference, the cells
                      of one step */
@@ -57,7 +58,8 @@ static aoei_tensor take(aoei_arena *a, const sizes *z, size_t rows, size_t cols)
     return aoei_tensor_take_typed(a, z->type, rows, cols);
 }
 
-/* Allocates the activations of n rows. In inference, the outputs of norms, sums and swish overwrite their inputs. */
+/* Allocates the activations of n rows (tokens and cells). In inference, the outputs of norms, sums and swish overwrite their
+ * inputs. */
 static aoei_ran_rows rows_layout(const sizes *z, aoei_arena *a, size_t n) {
     aoei_ran_rows r = {.in = take(a, z, n, z->D),
                        .pre = take(a, z, n, 3 * z->H),
@@ -233,8 +235,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     }
 }
 
-/* Fills the constants: the weight (ones) and the bias (zeros) of the norm that has no trained weights, and the cosines and
- * sines for all positions in a window. */
+/* Fills the tensors with constant values: r->ones and r->zeros, which are the weight and the bias of the norm without trained
+ * weights, and r->table, the cosines and sines for all positions in a window. */
 static void make_constants(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_batch *batch,
                            const aoei_ran_state *r) {
     const aoei_ran_limits l = aoei_ran_limits_of(c, 0);
@@ -308,8 +310,8 @@ static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tens
         aoei_pool_forward(ctx, out, over_tokens(pooling), none, cells, &b);
 }
 
-/* Computes the gradients with which the backward pass starts. For a pooling over cells, these are the gradient of the cells,
- * and zeros as gradient of the last hidden state. */
+/* Computes the gradients from which the backward pass starts. For a pooling over cells, these are the gradients of the cells of
+ * the last layer, and the gradient of the last hidden state is set to 0. */
 static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
     if (pooling < AOE_POOLING_CELL_LAST)
@@ -331,9 +333,9 @@ static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, a
     return 0;
 }
 
-/* The first line of the sum counts, for all rows, the linear layers of query, key, value, output and gated linear unit, and the
- * attention within windows. The second line counts the linear layers of memory review, the gated linear unit between adjacent
- * cells, and the attention of memory review. */
+/* The first line of the sum counts the operations for the rows of tokens and cells: the linear layers of query, key, value,
+ * output and gated linear unit, and the attention within windows. The second line counts the linear layers of memory review,
+ * the gated linear unit between adjacent cells, and the attention of memory review. */
 static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     const aoei_ran_limits limits = aoei_ran_limits_of(c, 0);
     const double D = (double)c->hidden, H = (double)(c->heads * c->ran.head_size);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The forward pass of one layer of a recurrent attention network (RAN, docs/ran.md). Within a layer, only the cell of a window
- * depends on the previous window. A round of windows (ran_windows.h) is therefore processed in three parts:
+ * The forward pass of one layer of a recurrent attention network (RAN, docs/ran.md). A text is divided into windows of tokens.
+ * The cell of a window is a vector that summarizes the text up to this window. Within a layer, only the cell of a window
+ * depends on the previous window. A round, which is a set of windows that are processed at once (ran_windows.h), is therefore
+ * computed in three parts:
  * - the queries, keys and values of all tokens, at once;
- * - the cells, step by step;
+ * - the cells, step by step (a step contains at most one window of each text);
  * - the attention of all tokens to the cell and the tokens of their window, at once.
  * The row of a cell is computed twice, with bit-identical results: in the step of the cell, and together with the rows of the
  * tokens.
@@ -42,8 +44,8 @@ aoei_ran_rows aoei_ran_rows_part(const aoei_ran_rows *r, size_t first, size_t n)
                            .unit_stats = aoei_ran_part(r->unit_stats, first, n)};
 }
 
-/* Returns the tensors of layer *l, limited to the N tokens and C cells of the current batch. In inference, most tensors have
- * the rows of one round or of one step; these tensors are not limited. */
+/* Returns the tensors of layer *l, limited to the N tokens and C cells of the current batch. In inference, the tensors that
+ * have only the rows of one round or of one step are returned unchanged. */
 static aoei_ran_layer layer_part(const aoei_ran_layer *l, size_t N, size_t C, int training) {
     aoei_ran_layer v = *l;
     v.g = aoei_tensor_rows(l->g, 0, C);
@@ -119,7 +121,7 @@ void aoei_ran_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c
                                                                                     gamma);
 }
 
-/* Applies dropout to x in place. The rows of x are the tokens of the batch `keys`. Its texts and positions select the dropout
+/* Applies dropout to x in place. The rows of x are the tokens of the batch `keys`, whose texts and positions select the dropout
  * masks. */
 static void drop(const aoei_ran_pass *p, aoei_tensor x, const aoei_batch *keys, uint32_t site) {
     const aoei_dropout d = aoei_ran_dropout(p, site);
@@ -141,7 +143,7 @@ static void gated(const aoei_ran_pass *p, aoei_tensor y, aoei_tensor x, size_t s
 }
 
 /* Computes r->qkv (queries, keys and values) from r->in. `position` contains the positions of the rows in their windows. If
- * position is NULL, the rows are cells, which are not rotated. */
+ * position is NULL, the queries and keys are not rotated; the rows are then cells. */
 static void compute_qkv(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, const uint32_t *position) {
     const aoei_rotation rotation = {.position = position, .table = p->s->table};
     aoei_ran_norm_forward(p->ctx, p->c, r->z, r->in_stats, r->in, p->w[AOEI_RW_WINDOW_NORM], p->w[AOEI_RW_WINDOW_NORM_BIAS]);
@@ -154,7 +156,8 @@ static void compute_qkv(const aoei_ran_pass *p, const aoei_ran_rows *r, const ao
     }
 }
 
-/* Computes `result`, the outputs of the rows in *r, from r->heads, the output of the attention. */
+/* Computes `result`, the outputs of the rows in *r, from r->heads, the output of the attention. The dropout masks are selected
+ * by `keys`. */
 static void compute_outputs(const aoei_ran_pass *p, const aoei_ran_rows *r, const aoei_batch *keys, aoei_tensor result) {
     const aoei_ran_state *s = p->s;
     linear(p, r->o, r->heads, AOEI_RW_O);
@@ -168,8 +171,8 @@ static void compute_outputs(const aoei_ran_pass *p, const aoei_ran_rows *r, cons
 }
 
 /* Computes `in`, the input cells of a step. If the windows of the step are the first windows of their texts, the input cells
- * are the final cells of the previous layer or, in the first layer, the trained initial cell. Otherwise, they are the cells
- * after the previous windows. */
+ * are the final cells of the texts in the previous layer or, in the first layer, the trained initial cell. Otherwise, the input
+ * cell of a window is the cell after the previous window of its text. */
 static void compute_step_input(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor in, const aoei_batch *keys) {
     const uint32_t *previous = p->s->windows.previous + step->first;
     if (step->number)
@@ -182,8 +185,9 @@ static void compute_step_input(const aoei_ran_pass *p, const aoei_ran_step *step
     }
 }
 
-/* Computes the cells after a step from g, the raw cells of the step. In every window except the first of a text, a residual
- * that is computed from the raw cell of the previous window is added. */
+/* Computes p->l.after, the cells after the windows of a step, from g, the raw cells of the step (the outputs of the windows for
+ * their cells). In every window except the first of a text, a residual is added, which is computed from the raw cell of the
+ * previous window. */
 static void compute_step_output(const aoei_ran_pass *p, const aoei_ran_step *step, aoei_tensor g) {
     const aoei_ran_layer *l = &p->l;
     const aoei_ran_windows *w = &p->s->windows;
@@ -207,8 +211,8 @@ static void compute_step_output(const aoei_ran_pass *p, const aoei_ran_step *ste
         drop(p, aoei_tensor_rows(after, 0, step->unfinished), &keys, AOEI_RAN_SITE_CELL);
 }
 
-/* Copies activations of the cells of a step to the rows of these cells in the round. The attention of the tokens and the
- * backward pass read them there. */
+/* Copies activations of the cells of a step to the rows of these cells in `rows`, the activations of the round. The attention
+ * of the tokens and the backward pass read them there. row[i] is the row of the i-th cell of the step. */
 static void put_cells(const aoei_ran_pass *p, const aoei_ran_rows *rows, const aoei_ran_rows *cells, const uint32_t *row) {
     const size_t H = p->H;
     aoei_rows_put(p->ctx, aoei_tensor_cols(rows->qkv, H, 2 * H), aoei_tensor_cols(cells->qkv, H, 2 * H), row);
@@ -246,7 +250,7 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     const aoei_tensor result = aoei_tensor_rows(p->s->result, 0, round->rows);
     const aoei_batch keys = aoei_ran_round_batch(w, round);
     const aoei_attention a = aoei_ran_attention(p);
-    /* the rows of cells are 0 until their steps are computed */
+    /* the rows of tokens receive their inputs; the rows of cells are set to 0 until their steps are computed */
     aoei_rows_gather(p->ctx, rows.in, x, w->token + round->first_row);
     compute_qkv(p, &rows, &keys, w->position + round->first_row);
     for (size_t i = 0; i < round->steps; i++)
@@ -258,7 +262,8 @@ static void run_round(const aoei_ran_pass *p, const aoei_ran_round *round, aoei_
     aoei_rows_put(p->ctx, p->l.tokens, result, w->token + round->first_row);
 }
 
-/* Computes memory review for tokens [first, first + n) of the batch. In training, these are all tokens of the batch. */
+/* Computes memory review for tokens [first, first + n) of the batch. In training, the block contains all tokens of the
+ * batch. */
 static void review_block(const aoei_ran_pass *p, size_t first, size_t n) {
     aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;

@@ -25,13 +25,13 @@ typedef struct aoei_ran_pass {
     const aoei_encoder_dropout *drop; /* dropout of the optimizer step; NULL: no dropout */
     size_t layer;                     /* index of the layer */
     aoei_ran_layer l;                 /* tensors of the layer, limited to the rows of the batch */
-    /* [C, D] final cells of the previous layer, in step order (ran_windows.h); absent in the first layer */
+    /* [C, D] cells after each window in the previous layer, in step order (ran_windows.h); absent in the first layer */
     aoei_tensor cells_from;
     size_t N, C, D, H; /* number of tokens of the batch; number of windows of the batch; hidden size; heads * head_size */
 } aoei_ran_pass;
 
-/* Returns the arguments for layer `layer` in a forward pass. w contains the aoei_slot_count weights of the whole encoder. The
- * member g of the result is NULL. */
+/* Returns the arguments with which the functions of this file compute layer `layer` in a forward pass. w contains the
+ * aoei_slot_count weights of the whole encoder. The member g of the result is NULL. */
 aoei_ran_pass aoei_ran_pass_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop,
                                size_t layer);

@@ -3,7 +3,7 @@
  * - memory review;
  * - the tokens of all windows at once;
  * - the cells, from the last step to the first; each cell adds to the gradients of the keys and values of its window;
- * - the gradients of the weights, for tokens and cells together, in text order.
+ * - the gradients of the weights: for each weight, the gradients of all tokens and cells are added in text order.
  */
 #include "encoder/ran_layer_backward.h"
 
@@ -36,14 +36,15 @@ static void input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulat
     aoei_linear_backward(p->ctx, &l, dy, dy, p->w[slot]);
 }
 
-/* Adds the gradients of a linear layer: of its weight, which is in `slot`, and of its bias, which is in the next slot. */
+/* Adds the gradients of the weight and the bias of a linear layer with the input x. The weight is in `slot`, and the bias is in
+ * the next slot. */
 static void weight_gradient(const aoei_ran_pass *p, aoei_tensor dy, aoei_tensor x, size_t slot) {
     const aoei_linear_grads l = {.dw = p->g[slot], .db = p->g[slot + 1], .workspace = p->s->workspace};
     aoei_linear_backward(p->ctx, &l, dy, x, p->w[slot]);
 }
 
-/* Computes dx, the gradient of the input of a gated linear unit, from dgated, the gradient of its two linear layers. If
- * accumulate is 1, adds to dx. */
+/* Computes dx, the gradient of the input of a gated linear unit, from dgated, the gradient of the outputs of its two linear
+ * layers. If accumulate is 1, the gradient is added to dx. `slot` is the slot of the first linear layer. */
 static void gated_input_gradient(const aoei_ran_pass *p, aoei_tensor dx, int accumulate, aoei_tensor dgated, size_t slot) {
     input_gradient(p, dx, accumulate, aoei_tensor_cols(dgated, 0, p->D), slot);
     input_gradient(p, dx, 1, aoei_tensor_cols(dgated, p->D, p->D), slot + 2);
@@ -64,8 +65,8 @@ static aoei_ran_grads grads_part(const aoei_ran_grads *g, size_t first, size_t n
                             .pre = aoei_tensor_rows(g->pre, first, n)};
 }
 
-/* The backward pass of the keys and values of memory review. Computes d_s from d_review_kv and adds the gradients of the
- * weights. */
+/* The backward pass of the linear layers that compute the keys and values of memory review. Computes p->s->d_s from
+ * p->s->d_review_kv and adds the gradients of the weights. */
 static void review_cells_backward(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const size_t C = p->C, D = p->D;
@@ -142,8 +143,9 @@ static void qkv_backward(const aoei_ran_pass *p, const aoei_ran_grads *d, const 
     gated_input_gradient(p, d->sum, 1, d->glu, AOEI_RW_GLU);
 }
 
-/* Computes the gradients of the tokens of all windows from d[N, D], the gradient of the outputs of the windows. Ends with the
- * gradients of queries, keys and values. step_backward adds the gradients that come from the cells. */
+/* Computes the gradients of the tokens of all windows from d[N, D], the gradient of the outputs of the windows. The last
+ * results are the gradients of queries, keys and values in rows->qkv, to which step_backward later adds the gradients that come
+ * from the cells. */
 static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ran_grads *rows, const aoei_batch *keys) {
     const aoei_ran_state *s = p->s;
     const size_t H = p->H;
@@ -167,8 +169,8 @@ static void tokens_backward(const aoei_ran_pass *p, aoei_tensor d, const aoei_ra
                                   s->windows.n, &a, s->scratch);
 }
 
-/* The backward pass of compute_step_output. Computes the gradients of the raw cells of the step and of the previous raw cells
- * from d_after, and adds them to d_g. */
+/* The backward pass of compute_step_output. Computes the gradients of the raw cells of the step, and of the raw cells of the
+ * previous windows, from d_after, and adds them to d_g. */
 static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_layer *l = &p->l;
@@ -193,8 +195,8 @@ static void carry_backward(const aoei_ran_pass *p, const aoei_ran_step *step) {
     aoei_rows_add(p->ctx, aoei_tensor_rows(s->d_g, 0, p->C), d_carry, s->windows.previous + first);
 }
 
-/* The backward pass of run_step. Computes the gradients of the rows of the cells, of the keys and values of their windows, and
- * of the input cells of the step. */
+/* The backward pass of run_step. Computes the gradients of the activations of the cells of the step, adds the gradients of the
+ * keys and values of their windows to rows->qkv, and computes the gradients of the input cells of the step. */
 static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, const aoei_ran_grads *rows) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -224,7 +226,8 @@ static void step_backward(const aoei_ran_pass *p, const aoei_ran_step *step, con
     aoei_rows_put(p->ctx, aoei_tensor_rows(s->d_first, 0, w->n_texts), d.sum, w->text + first);
 }
 
-/* Adds the gradients of the weights of the residual between adjacent cells. The windows are added in text order. */
+/* Adds the gradients of the weights of the residual between adjacent cells. The contributions of the windows are added in text
+ * order. */
 static void carry_weights(const aoei_ran_pass *p) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;
@@ -270,7 +273,8 @@ static void rows_backward(const aoei_ran_pass *p, const aoei_ran_grads *rows, co
                   p->w[AOEI_RW_WINDOW_NORM]);
 }
 
-/* Sets d_s, d_g and d_after to the gradients that come from memory review, and from the next layer or the pooling of cells. */
+/* Initializes d_s, d_g and d_after with the gradients that come from memory review and from the next layer (in the last layer:
+ * from the pooling of cells). */
 static void begin_gradients(const aoei_ran_pass *p, aoei_tensor d) {
     const aoei_ran_state *s = p->s;
     const aoei_ran_windows *w = &s->windows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Numbers (slots) of the weights of a layer of a recurrent attention network (RAN, docs/ran.md), and numbers of its dropout
- * sites. A dropout site is one use of dropout.
+ * Slots of the weights of a layer of a recurrent attention network (RAN, docs/ran.md), and numbers of its dropout sites. A slot
+ * is the index of a weight, here within the layer. A dropout site is one use of dropout.
  */
 #ifndef AOEI_ENCODER_RAN_SLOTS_H
 #define AOEI_ENCODER_RAN_SLOTS_H
@@ -33,7 +33,7 @@ enum {
     AOEI_RW_CELL_GLU_GATE_BIAS,
     AOEI_RW_CELL_NORM,
     AOEI_RW_CELL_NORM_BIAS,
-    AOEI_RW_FIRST_CELL, /* [1, D] initial cell of a text; exists in the first layer only */
+    AOEI_RW_FIRST_CELL, /* [1, D] trained initial cell of every text; exists in the first layer only */
     /* memory review: query, key, value and output are [D, D]; the linear part and the gate of its gated linear unit are [D, D];
      * its norm is [1, D] */
     AOEI_RW_REVIEW_Q,

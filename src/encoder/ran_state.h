@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Activations and workspaces of the encoder of recurrent attention networks (RAN, docs/ran.md). They are stored in the arena of
  * the encoder's state. In comments, N is the number of tokens of the batch, C is its number of windows, M is the maximum number
- * of rows of a round, D is the hidden size, and H is heads * head_size. In training, M is N + C; in inference, M is at most
- * about aoei_ran_limits.rows. ran_windows.h defines rounds and steps, and the orders of rows and windows.
+ * of rows of a round, D is the hidden size, and H is heads * head_size. In training, one round contains all windows, so M is N
+ * + C. In inference, M is also limited by the field `rows` of aoei_ran_limits. ran_windows.h defines rounds and steps, and the
+ * orders of rows and windows.
  */
 #ifndef AOEI_ENCODER_RAN_STATE_H
 #define AOEI_ENCODER_RAN_STATE_H
@@ -29,10 +30,10 @@ typedef struct aoei_ran_rows {
 } aoei_ran_rows;
 
 typedef struct aoei_ran_layer {
-    aoei_ran_rows rows;  /* [M] activations of all rows of a round */
-    aoei_ran_rows cells; /* [C] activations of the cells, in step order; in inference, of the cells of one step */
-    /* cells, in step order */
-    aoei_tensor g;           /* [C, D] raw cells: outputs of the windows for their cells, without the residual */
+    aoei_ran_rows rows;  /* activations of the M rows of a round */
+    aoei_ran_rows cells; /* activations of the C cells, in step order; in inference, activations of the cells of one step */
+    /* one row per cell, in step order */
+    aoei_tensor g; /* [C, D] raw cells: for each window, its output for the row of its cell, before the residual is added */
     aoei_tensor before;      /* [C, D] for each window, the raw cell of the previous window of its text */
     aoei_tensor carry_glu;   /* [C, 2D] linear part and gate of GLU(before) */
     aoei_tensor carry;       /* [C, D] g + GLU(before) */
@@ -45,7 +46,7 @@ typedef struct aoei_ran_layer {
     aoei_tensor kv_pre;       /* [C, 2D] keys and values before swish */
     aoei_tensor review;       /* [N, D] output of the attention */
     aoei_tensor review_o;     /* [N, D] result of the output layer of the attention, before swish */
-    aoei_tensor review_glu;   /* [N, 2D] linear part and gate of the gated linear unit */
+    aoei_tensor review_glu;   /* [N, 2D] linear part and gate of the gated linear unit of memory review */
     aoei_tensor review_sum;   /* [N, D] swish(review_o), with dropout, + result of the gated linear unit */
     aoei_tensor review_stats; /* [N, 2] float32 statistics of the norm of `review_sum`; used in training only */
     aoei_tensor out;          /* [N, D] output of the layer */
@@ -79,8 +80,8 @@ typedef struct aoei_ran_state {
     /* used in training only */
     aoei_tensor embed_sum;   /* [N, D] input of the embedding norm */
     aoei_tensor embed_stats; /* [N, 2] float32 statistics of the embedding norm */
-    aoei_ran_grads d;        /* [M] gradients of the rows of a round */
-    aoei_ran_grads d_cells;  /* [C] gradients of the cells in step order */
+    aoei_ran_grads d;        /* gradients of the M rows of a round */
+    aoei_ran_grads d_cells;  /* gradients of the C cells in step order */
     aoei_tensor d_g;         /* [C, D] float32 gradient of `g` in step order */
     aoei_tensor d_after;     /* [C, D] float32 gradient of `after` in step order */
     aoei_tensor d_carry;     /* [C, D] float32 gradient of `carry` in step order */
@@ -90,8 +91,9 @@ typedef struct aoei_ran_state {
     aoei_tensor d_review;    /* [N, D] gradient of `review` */
     aoei_tensor d_review_kv; /* [C, 2D] float32 gradient of `review_kv` */
     aoei_tensor d_kv_pre;    /* [C, 2D] gradient of `kv_pre` */
-    /* the rows of all windows except the first window of each text, copied in text order to compute weight gradients */
-    aoei_tensor later_a;     /* [C, D] rows of `carry`, and later rows of `g` of the previous windows */
+    /* Copies of the rows of all windows except the first window of each text, in text order. Weight gradients are computed from
+     * them. */
+    aoei_tensor later_a;     /* [C, D] first the rows of `carry`, then the rows of `g` of the previous windows */
     aoei_tensor later_glu;   /* [C, 2D] rows of d_carry_glu */
     aoei_tensor later_d;     /* [C, D] float32 rows of d_after */
     aoei_tensor later_stats; /* [C, 2] float32 rows of carry_stats */

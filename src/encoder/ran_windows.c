@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Divides batches into windows, rounds and steps (see ran_windows.h). Texts are divided into groups. A round has enough rows
- * for one window of maximum size of every text of a group. The steps of a group are added to a round until the round is full,
- * then to the next round. The windows of a text are therefore processed in ascending order.
+ * Divides batches into windows, rounds and steps (see ran_windows.h). The texts of a batch are divided into groups of adjacent
+ * texts. A group is so small that a round has enough rows for the largest window of every text of the group. The steps of a
+ * group are added to a round until the round is full, then to the next round. The windows of a text are therefore processed in
+ * ascending order.
  */
 #include "encoder/ran_windows.h"
 
@@ -19,7 +20,8 @@ static size_t most_of(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-#define ROUND_ROWS ((size_t)4096) /* maximum number of rows of a round in inference, enough for matmuls at full speed */
+/* maximum number of rows of a round in inference; with this number of rows, matmuls run at full speed */
+#define ROUND_ROWS ((size_t)4096)
 
 aoei_ran_limits aoei_ran_limits_of(const aoei_encoder_config *c, int training) {
     return (aoei_ran_limits){
@@ -73,8 +75,8 @@ void aoei_ran_windows_layout(aoei_ran_windows *w, const aoei_ran_limits *l, aoei
         *by_window[i] = numbers(arena, C);
 }
 
-/* State while the lists of *w are filled. row is the next free index in the lists by row, window in the lists in round order,
- * step_index in the lists in step order, and offset in `offsets`. */
+/* State while the lists of *w are filled. The last four fields are the next free indices: row in the lists by row, window in
+ * the lists in round order, step_index in the lists in step order, and offset in the list `offsets`. */
 typedef struct filling {
     aoei_ran_windows *w;
     const aoei_ran_limits *l;
@@ -90,7 +92,7 @@ static size_t text_windows(const filling *f, size_t text) {
     return f->w->text_first[text + 1] - f->w->text_first[text];
 }
 
-/* Returns the index of a text by which its dropout mask is selected. */
+/* Returns the number that selects the dropout masks of text `text` of the batch. */
 static uint32_t text_key(const filling *f, size_t text) {
     return f->batch->text_index ? f->batch->text_index[text] : (uint32_t)text;
 }
@@ -100,7 +102,7 @@ static size_t window_tokens(const filling *f, size_t text, size_t number) {
     return number + 1 < text_windows(f, text) ? f->l->window : text_length(f, text) - number * f->l->window;
 }
 
-/* Returns the number of rows of window `number` of all texts [first, end) together. Texts that have no such window are
+/* Returns the sum of the numbers of rows of window `number` over texts [first, end). Texts that have no such window are
  * skipped. */
 static size_t step_rows(const filling *f, size_t first, size_t end, size_t number) {
     size_t rows = 0;
@@ -120,7 +122,8 @@ static void add_windows(filling *f, const aoei_ran_round *r, size_t text, size_t
         w->round_first[f->window] = number;
         w->round_text[f->window] = text_key(f, text);
         w->round_spans[f->window++] = (aoei_attention_span){row, rows, row, rows, text_key(f, text), number};
-        /* step_order has been filled for this window, because steps are added before rounds */
+        /* add_step has set the element of step_order for this window, because the steps of a round are added before its
+         * windows */
         const uint32_t at = w->step_order[w->text_first[text] + k];
         w->row[at] = row;
         w->step_spans[at] = (aoei_attention_span){w->step_spans[at].q_first, 1, row, rows, text_key(f, text), number};
@@ -146,8 +149,8 @@ static void add_to_step(filling *f, const aoei_ran_step *step, size_t text) {
         w->last[text] = (uint32_t)at;
 }
 
-/* Adds the step that consists of window `number` of all texts [first, end). Windows that are the last of their texts are placed
- * after the other windows. */
+/* Adds the step that consists of window `number` of all texts [first, end) that have such a window. The last windows of texts
+ * are placed after the other windows of the step. */
 static void add_step(filling *f, size_t first, size_t end, size_t number) {
     aoei_ran_step *s = &f->w->steps[f->w->n_steps++];
     *s = (aoei_ran_step){.number = number, .first = f->step_index};
@@ -187,7 +190,7 @@ static void add_group(filling *f, size_t first, size_t end) {
     }
 }
 
-/* Fills the lists in text order and `singles`. Sets `previous` for the first window of each text. */
+/* Fills the lists `later`, `earlier` and `singles`, and sets `previous` for the first window of each text. */
 static void finish(filling *f) {
     aoei_ran_windows *w = f->w;
     size_t n = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Named sizes of well-known encoders, for new models with random weights.
+ * The sizes of well-known encoders, selected by name, for new models with random weights. Also computes the configuration of a
+ * new model from its sizes.
  */
 #include "encoder/shapes.h"
 

@@ -5,9 +5,10 @@
  * - the weights of every layer;
  * - the weights of the masked-LM head (AOEI_HW_*);
  * - the weights of the layers that follow the pooling (AOEI_PW_*).
- * The kind of a weight is its index within its layer or group. AOEI_LW_* are the kinds of a transformer layer; other
- * architectures define other kinds (layer_slots in arch.h). In the shapes, D is the hidden size, H the number of heads, d the
- * number of components per head, K the number of key-value heads, I the feed-forward size, and V the vocabulary size.
+ * The kind of a weight is its index within its layer or within one of the other three parts. AOEI_LW_* are the kinds of a
+ * transformer layer. Architectures whose layers are not transformer layers define other kinds (layer_slots in arch.h). In the
+ * shapes, D is the hidden size, H the number of heads, d the number of components per head, K the number of key-value heads, I
+ * the feed-forward size, and V the vocabulary size.
  */
 #ifndef AOEI_ENCODER_SLOT_LAYOUT_H
 #define AOEI_ENCODER_SLOT_LAYOUT_H
@@ -22,7 +23,7 @@ enum {
     AOEI_W_EMBED_NORM_BIAS,
     AOEI_W_FINAL_NORM, /* weight of the norm that follows the last layer */
     AOEI_W_FINAL_NORM_BIAS,
-    AOEI_W_LAYERS /* slot of the first weight of layer 0 */
+    AOEI_W_LAYERS /* number of slots before the layers, which is the slot of the first weight of layer 0 */
 };
 
 #define AOEI_ADAPTERS 7 /* number of linear layers in a transformer layer; each of them can have an adapter */
@@ -52,7 +53,8 @@ enum {
     /* [I, D] gate of a gated feed-forward */
     AOEI_LW_GATE,
     AOEI_LW_GATE_BIAS,
-    /* adapters: lora_A [r, in] and lora_B [out, r] of each linear layer, in the order of their adapter indices */
+    /* adapters: lora_A [r, in], then lora_B [out, r], for each linear layer in the order of the adapter indices
+     * (aoei_adapter_index) */
     AOEI_LW_ADAPTERS,
     AOEI_LW_COUNT = AOEI_LW_ADAPTERS + 2 * AOEI_ADAPTERS
 };
@@ -65,8 +67,8 @@ enum { AOEI_HW_TRANSFORM, AOEI_HW_TRANSFORM_BIAS, AOEI_HW_NORM, AOEI_HW_NORM_BIA
  * dense]. The weight of the training head is [head_rows, head_cols], and its bias is [1, head_rows]. */
 enum { AOEI_PW_DENSE, AOEI_PW_DENSE_BIAS, AOEI_PW_HEAD, AOEI_PW_HEAD_BIAS, AOEI_PW_COUNT };
 
-/* Groups of weights. AOEI_GROUP_OUTER: outside the layers. AOEI_GROUP_LAYER: in a layer. AOEI_GROUP_HEAD: in the masked-LM
- * head. */
+/* Groups of weights. AOEI_GROUP_OUTER: weights outside the layers (AOEI_W_*). AOEI_GROUP_LAYER: weights of a layer.
+ * AOEI_GROUP_HEAD: weights of the masked-LM head (AOEI_HW_*). */
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 
 typedef struct aoei_slot {
@@ -76,15 +78,15 @@ typedef struct aoei_slot {
     size_t cols;    /* number of columns */
     int vector;     /* 1: the tensor has one dimension in the weight file */
     int decay;      /* 1: weight decay is applied (matrices, including embeddings); 0: no weight decay (biases and norms) */
-    int linear;     /* 1: the slot is the weight [out, in] of a linear layer and is not absent */
+    int linear;     /* 1: the slot is the weight [out, in] of a linear layer or of an adapter, and the model has this weight */
     int norm;       /* 1: the slot is the weight of a norm, whose initial values are 1 */
     int table;      /* 1: the slot is the word embedding table */
     int absent;     /* 1: a model with this configuration has no such weight */
-    int pooled;  /* 1: dense layer after the pooling; 2: training head; 0: other weight. The dense layer and the training head
-                    are not stored in the model's weight file */
-    int adapter; /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
-    int frozen;  /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling
-                    are trained */
+    int pooled;     /* 1: weight or bias of the dense layer after the pooling; 2: weight or bias of the training head; 0: other
+                       weight. The weights with 1 or 2 are not stored in the model's weight file */
+    int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
+    int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling
+                   are trained */
 } aoei_slot;
 
 /* Returns the adapter index of the linear layer `kind` (AOEI_LW_*) of a transformer layer: 0 to AOEI_ADAPTERS - 1. */

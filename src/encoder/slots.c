@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Order, shapes and names of the weights. The tables of the architectures (aoei_arch) describe layers that are not transformer
- * layers. This file describes transformer layers and all weights outside the layers.
+ * Order, shapes and names of the weights. This file describes the weights of transformer layers and all weights outside the
+ * layers. The function describe_layer of an architecture (aoei_arch) describes layers that are not transformer layers.
  */
 #include "encoder/slots.h"
 
@@ -147,7 +147,8 @@ static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slo
     s->absent = of.absent || !c->lora.r || !(c->lora.targets >> index & 1);
 }
 
-/* Sets the tensor name of a weight of an adapter, which is derived from the name of the weight of its linear layer. */
+/* Sets s->name to the tensor name of an adapter weight: the name of the weight of its linear layer, in which the last component
+ * "weight" is replaced. */
 static void name_adapter(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s) {
     static const char end[] = "weight";
     c->arch->name(s->name, sizeof s->name, AOEI_GROUP_LAYER, aoei_adapter_kind((kind - AOEI_LW_ADAPTERS) / 2), layer);
@@ -240,10 +241,10 @@ size_t aoei_base_count(const aoei_encoder_config *c) {
     return count_slots(c, 0);
 }
 
-/* The stream of a slot must not change between versions of the library. The first version had OUTER slots before the layers and
- * A_LAYER slots per layer; the stream of these slots is their slot number in the first version. The streams of slots that were
- * added later start at LATER or at POOLED. In architectures whose layers are not transformer layers, the stream is the slot
- * number. */
+/* The stream of a slot must not change between versions of the library, so that a seed always gives the same initial weights.
+ * The first version had OUTER slots before the layers and A_LAYER slots per layer. The stream of each of these slots is its
+ * slot number in the first version. The streams of slots that were added later are LATER or POOLED plus a number. In
+ * architectures whose layers are not transformer layers, the stream is the slot number. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
     enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28, POOLED = 1 << 29 };
     const size_t in_layers = slot - AOEI_W_LAYERS, kind = in_layers % AOEI_LW_COUNT, layer = in_layers / AOEI_LW_COUNT;

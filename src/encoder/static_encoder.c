@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The encoder of static models. The forward pass copies rows of the word embeddings. The backward pass adds gradients to the
- * gradients of these rows.
+ * The encoder of static models. The forward pass copies rows of the word embeddings. The backward pass adds the gradient of
+ * each hidden state to the gradient of the row of its token.
  */
 #include "encoder/static_encoder.h"
 

@@ -26,9 +26,9 @@ static aoei_tensor stats_take(const aoei_encoder_config *c, aoei_arena *arena, s
     return aoei_tensor_take(arena, n, c->norm == AOEI_RMSNORM ? 1 : 2);
 }
 
-/* Allocates the activations of a layer, except `out`. In inference, some tensors use the same memory. A norm that follows a
- * residual sum overwrites its input, and sum2 uses the memory of `out`. In pre-norm models, the outputs of both norms of a
- * layer use the same memory. */
+/* Allocates the activations of a layer, except `out`. In inference, some tensors share memory: a norm that follows a residual
+ * sum overwrites its input, sum2 uses the memory of `out`, and in pre-norm models, the outputs of both norms of a layer use one
+ * tensor. */
 static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
                          aoei_encoder_mode mode) {
     const size_t D = c->hidden, I = c->intermediate, Q = aoei_query_width(c);
@@ -51,9 +51,8 @@ static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei
         l->sum2 = aoei_tensor_take_typed(arena, mode.type, n, D);
 }
 
-/* Allocates the activations of all layers and the hidden states. In training, every layer keeps its activations; with
- * recomputation, every layer keeps only its output. In inference, all layers use one set of activations and one output
- * tensor. */
+/* Allocates the activations of all layers and the hidden states. In training, every layer has its own activations or, with
+ * recomputation, only its own output. In inference, all layers use one set of activations and one output tensor. */
 static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena) {
     const int own = s->mode.training && !s->mode.recompute;
     const size_t n = s->n_tokens;
@@ -83,7 +82,7 @@ static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, cons
         s->hidden[c->layers] = t->final;
 }
 
-/* Returns the size in bytes of a workspace that is large enough for every linear layer. */
+/* Returns the size in bytes of a packing workspace (nn/linear.h) that is large enough for every linear layer with n tokens. */
 static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, size_t n) {
     size_t most = 0;
     for (size_t kind = 0; kind < AOEI_LW_COUNT; kind++) {
@@ -112,7 +111,8 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
         t->grad_norm = aoei_tensor_take(arena, n, D);
 }
 
-/* Allocates the workspace in which linear layers pack operands. It is needed in training, and for frozen weights. */
+/* Allocates the workspaces of linear layers and their adapters. Operands are packed in the workspace of the linear layers in
+ * training, and if weights are frozen. */
 static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                           const aoei_encoder_config *c, aoei_arena *arena) {
     const aoei_lora *lora = &c->lora;
@@ -205,8 +205,8 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
                             batch);
 }
 
-/* The gradient of the hidden state is in grad_last [N, D]. Each layer replaces the gradient of its output by the gradient of
- * its input. */
+/* s->grad_last [N, D] contains the gradient of the last hidden state. The backward pass of each layer overwrites the gradient
+ * of its output by the gradient of its input. */
 static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                      const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
@@ -222,7 +222,7 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
             aoei_layer_forward(&layer);
         aoei_layer_backward(&layer, d);
     }
-    if (c->lora.r) /* in a model with adapters, the weights of the embedding are frozen */
+    if (c->lora.r) /* in a model with adapters, the embedding is frozen, so its gradients are not needed */
         return;
     if (with_first)
         aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_first, 0, n));
@@ -233,7 +233,8 @@ static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     const double D = (double)c->hidden, I = (double)c->intermediate, n = (double)tokens;
     const double Q = (double)aoei_query_width(c), K = (double)aoei_key_width(c);
     const double weights = 2 * D * (Q + K) + (c->gated ? 3.0 : 2.0) * D * I;
-    const double pairs = c->causal ? (n * n + n) / 2 : n * n; /* number of pairs of a query and a key */
+    /* number of pairs of a query and a key, without a sliding window */
+    const double pairs = c->causal ? (n * n + n) / 2 : n * n;
     return 2.0 * n * weights + 4.0 * pairs * Q;
 }
 

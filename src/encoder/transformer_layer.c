@@ -5,8 +5,8 @@
  *   mid = norm1(x + dropout(o(attention(q(x), k(x), v(x)))))
  *   out = norm2(mid + dropout(down(activation(up(mid)))))
  *
- * In pre-norm layers, norms precede attention and feed-forward (Touvron et al. 2023; modeling_llama.py). With a gated
- * feed-forward, such a layer computes:
+ * In pre-norm layers, norms precede attention and feed-forward (Touvron et al. 2023; modeling_llama.py). A pre-norm layer with
+ * rotary positions and a gated feed-forward computes, without dropout:
  *
  *   sum1 = x + o(attention(rope(q(norm1(x))), rope(k(norm1(x))), v(norm1(x))))
  *   mid  = norm2(sum1)
@@ -125,7 +125,8 @@ void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei
     aoei_linear_forward(layer->ctx, y, x, layer->w[kind], layer->w[kind + 1], &with_workspace);
 }
 
-/* Computes sum = residual + dropout(x w^T + bias), where w and bias are the weights of linear layer `kind`. */
+/* Computes sum = residual + dropout(x w^T + bias), where w and bias are the parameters of linear layer `kind`, and `site` is
+ * the dropout site. */
 static void project_and_add(const aoei_layer *layer, size_t kind, aoei_tensor sum, aoei_tensor x, aoei_tensor residual,
                             uint32_t site) {
     const aoei_dropout drop = aoei_layer_dropout(layer, site);
@@ -138,7 +139,7 @@ static void project_and_add(const aoei_layer *layer, size_t kind, aoei_tensor su
         aoei_dropout_add(layer->ctx, sum, sum, residual, layer->batch, &drop);
 }
 
-/* Computes l.heads, the output of the attention before its output layer, from l.in. */
+/* Computes layer->l.heads, the input of the output layer of the attention, from layer->l.in. */
 static void attend(const aoei_layer *layer) {
     const aoei_layer_state *l = &layer->l;
     const size_t Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
@@ -153,7 +154,7 @@ static void attend(const aoei_layer *layer) {
     aoei_attention_forward(layer->ctx, l->heads, q, k, v, layer->batch, &a, layer->s->scratch);
 }
 
-/* Computes layer->act, the output of the activation in the feed-forward, from l.mid. */
+/* Computes layer->act, the input of the down layer of the feed-forward, from layer->l.mid. */
 static void expand(const aoei_layer *layer) {
     const aoei_layer_state *l = &layer->l;
     aoei_linear_epilogue up;

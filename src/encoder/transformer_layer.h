@@ -26,7 +26,8 @@ typedef struct aoei_layer {
     size_t layer;                     /* index of the layer */
     aoei_layer_state l;               /* tensors of the layer, limited to the rows of the batch */
     aoei_tensor x;                    /* [N, D] input of the layer */
-    aoei_tensor act;                  /* [N, I] output of the activation in the feed-forward */
+    aoei_tensor act; /* [N, I] input of the down layer of the feed-forward: activation(up), or activation(gate) * up if the
+                        feed-forward is gated */
 } aoei_layer;
 
 /* Returns the arguments for layer `layer` in a forward or backward pass. w and grads are arrays of aoei_slot_count weights of
@@ -36,9 +37,9 @@ aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, c
 /* Computes layer->l.out, the output of the layer, from layer->x. */
 void aoei_layer_forward(const aoei_layer *layer);
 
-/* Computes y = x w^T + bias with the weights of linear layer `kind`, and adds the output of its adapter. *e contains further
- * operations that are computed together with the matmul; e is NULL if there are none. The function sets the workspace of these
- * operations. */
+/* Computes y = x w^T + bias with the weights of linear layer `kind`, and adds the output of its adapter. *e contains the
+ * epilogue (nn/linear.h) that is computed together with the matmul; e is NULL if there is none. The function sets the workspace
+ * and the adapter of the epilogue. */
 void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);
 /* Sets *a to the adapter of linear layer `kind` and returns 1. Returns 0 if the layer has no adapter. */
 int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a);

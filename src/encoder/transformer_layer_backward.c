@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The backward pass of one transformer layer. It processes the operations of transformer_layer.c in reverse order. A layer has
- * two branches, attention and feed-forward. In post-norm layers, the gradient of a branch is added to the gradient d in place.
- * In pre-norm layers, the gradient of a branch and of the norm that precedes it is computed in the buffer grad_norm, and then
- * added to d.
+ * two branches, attention and feed-forward. d is the gradient of the output of the layer; it is replaced step by step by the
+ * gradient of the input. In post-norm layers, the gradient of the input of a branch is added to d in place. In pre-norm layers,
+ * the gradient of the input of a branch is computed in the buffer grad_norm; the backward pass of the norm that precedes the
+ * branch follows, and its result is added to d.
  */
 #include "encoder/transformer_layer_backward.h"
 
@@ -27,8 +28,8 @@ void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_c
         aoei_layernorm_backward(ctx, dx, g[0], g[1], dy, x, stats, w[0]);
 }
 
-/* Computes the gradients of linear layer `kind` and of its adapter from dy. The members dx, accumulate, activation and gate of
- * `dx` describe how the gradient of the input x is computed. */
+/* Computes the gradients of linear layer `kind` and of its adapter from dy, the gradient of the output. x is the input of the
+ * layer. The members dx, accumulate, activation and gate of the argument `dx` describe how the gradient of x is computed. */
 static void linear_backward(const aoei_layer *layer, size_t kind, aoei_tensor dy, aoei_tensor x, aoei_linear_grads dx) {
     dx.dw = layer->g[kind];
     dx.db = layer->g[kind + 1];
@@ -49,8 +50,8 @@ static aoei_linear_grads input_grad(aoei_tensor dx, int accumulate) {
     return l;
 }
 
-/* Returns the backward pass of dropout on d, as an operand of matmuls. If there is no dropout and d has the operand type, the
- * result is d; otherwise it is a copy in grad_b. */
+/* Applies the backward pass of dropout to the gradient d. Returns the result in the type of the operands of matmuls. If there
+ * is no dropout and d has this type, the result is d; otherwise it is stored in grad_b. */
 static aoei_tensor through_dropout(const aoei_layer *layer, aoei_tensor d, uint32_t site) {
     const aoei_tensor operand = aoei_tensor_rows(layer->s->grad_b, 0, layer->batch->n_tokens);
     const aoei_dropout drop = aoei_layer_dropout(layer, site);
@@ -60,8 +61,8 @@ static aoei_tensor through_dropout(const aoei_layer *layer, aoei_tensor d, uint3
     return operand;
 }
 
-/* Computes dmid, the gradient of `mid`, from ddown, the gradient of the output of the feed-forward. If accumulate is 1, adds to
- * dmid. */
+/* Computes dmid, the gradient of `mid` (the input of the feed-forward), from ddown, the gradient of the output of the
+ * feed-forward. If accumulate is 1, the gradient is added to dmid. */
 static void feed_forward_backward(const aoei_layer *layer, aoei_tensor ddown, aoei_tensor dmid, int accumulate) {
     const aoei_layer_state *l = &layer->l;
     const aoei_activation activation = layer->c->activation;
@@ -81,8 +82,8 @@ static void feed_forward_backward(const aoei_layer *layer, aoei_tensor ddown, ao
     linear_backward(layer, AOEI_LW_UP, layer->act, l->mid, input_grad(dmid, accumulate));
 }
 
-/* Computes din, the gradient of `in`, from dproj, the gradient of the output of the attention. If accumulate is 1, adds to
- * din. */
+/* Computes din, the gradient of `in` (the input of the attention), from dproj, the gradient of the output of the output layer
+ * of the attention. If accumulate is 1, the gradient is added to din. */
 static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_tensor din, int accumulate) {
     const aoei_layer_state *l = &layer->l;
     const size_t n = layer->batch->n_tokens, Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);

@@ -8,8 +8,8 @@
 
 #include "nn/tensor.h"
 
-/* Activations of one layer. In training, they are kept for the backward pass. Only the output of the activation function is not
- * kept: the backward pass recomputes it from `up` and `gate`. */
+/* Activations of one layer. In training, they are kept for the backward pass. Only the input of the down layer is not kept: the
+ * backward pass recomputes it from `up` and `gate`. */
 typedef struct aoei_layer_state {
     aoei_tensor in;     /* [N, D] input of the attention: output of norm 1 (pre-norm), or input of the layer (post-norm) */
     aoei_tensor stats1; /* [N, 2] float32 statistics of norm 1; [N, 1] for RMSNorm */
@@ -18,8 +18,8 @@ typedef struct aoei_layer_state {
     aoei_tensor sum1;   /* [N, D] residual sum of the attention: input of norm 1 (post-norm), or of norm 2 (pre-norm) */
     aoei_tensor mid;    /* [N, D] input of the feed-forward: output of norm 1 (post-norm), or of norm 2 (pre-norm) */
     aoei_tensor stats2; /* [N, 2] float32 statistics of norm 2; [N, 1] for RMSNorm */
-    aoei_tensor gate;   /* [N, I] output of the gate layer, in gated models; in inference, it is a part of `ffn_hidden` */
-    aoei_tensor up;     /* [N, I] output of the up layer, in gated models and in training */
+    aoei_tensor gate;   /* [N, I] output of the gate layer, in gated models; in inference, it uses the memory of `ffn_hidden` */
+    aoei_tensor up;     /* [N, I] output of the up layer; used in training, and in inference of gated models */
     aoei_tensor sum2; /* [N, D] residual sum of the feed-forward: input of norm 2 (post-norm), or the tensor `out` (pre-norm) */
     aoei_tensor out;  /* [N, D] output of the layer */
 } aoei_layer_state;
@@ -31,13 +31,13 @@ typedef struct aoei_transformer_state {
     aoei_tensor final; /* [N, D] output of the norm that follows the last layer; used in training of pre-norm models only */
     aoei_tensor final_stats; /* [N, 1 or 2] float32 statistics of the norm that follows the last layer; used in training of
                                 pre-norm models only */
-    aoei_tensor rope; /* [N, d] float32 cosines and sines for the position of each token, if there are rotary positions */
-    aoei_tensor
-        ffn_hidden;      /* [N, max(I, H d + 2 K d)] buffer that all layers use: output of the activation, or gradient of qkv */
-    aoei_tensor scratch; /* workspace of the attention */
-    aoei_tensor workspace; /* workspace in which linear layers pack operands; used in training and for frozen weights */
-    aoei_tensor low;       /* workspace of the adapters, for the output of lora_A */
-    aoei_tensor dropped;   /* workspace of the adapters, for the input after dropout; used in training only */
+    aoei_tensor rope;       /* [N, d] float32 cosines and sines for the position of each token, if there are rotary positions */
+    aoei_tensor ffn_hidden; /* buffer that all layers use for the input of the down layer [N, I] and, in training, for the
+                               gradient of qkv [N, H d + 2 K d] */
+    aoei_tensor scratch;    /* workspace of the attention */
+    aoei_tensor workspace;  /* workspace in which linear layers pack operands; used in training and for frozen weights */
+    aoei_tensor low;        /* workspace of the adapters, for the output of lora_A */
+    aoei_tensor dropped;    /* workspace of the adapters, for the input after dropout; used in training only */
     aoei_tensor grad_b; /* [N, D] gradient as an operand of matmuls: after dropout, or rounded to bf16; used in training only */
     aoei_tensor grad_norm;  /* [N, D] float32 gradient of the output of a norm; used in training of pre-norm models only */
     aoei_tensor grad_heads; /* [N, H d] gradient of `heads`; used in training only */

@@ -15,8 +15,8 @@
 typedef struct aoei_distill {
     aoe_distill form; /* compared values: cosines or distributions */
     double weight;    /* weight of the term in the loss; 0: there is no teacher, and the following fields are ignored */
-    size_t
-        dims; /* number of components per vector of the teacher; for AOE_DISTILL_KL, it must be equal to the D of the batch */
+    /* number of components per vector of the teacher; for AOE_DISTILL_KL, it must be equal to the D of the batch */
+    size_t dims;
     const float *const *teacher; /* [arity B] pointers, one for each text of the batch, to the vector [dims] of the teacher; all
                                     values are finite; borrowed */
 } aoei_distill;
