@@ -9,7 +9,7 @@
 #include "cli/common/syntax.h"
 
 #define CLI_DEFAULT_MODEL     "$AOE_MODEL if set, otherwise the model installed with aoe"
-#define CLI_DEFAULT_COLUMNS   "names listed in docs/data.md, such as sentence1 or query"
+#define CLI_DEFAULT_COLUMNS   "the columns with names listed in docs/data.md, such as sentence1 or query"
 #define CLI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
 #define CLI_STORAGE_HELP                                                                                                       \
     "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                                 \
@@ -88,10 +88,11 @@
         .choices = CLI_CHOICES("table", "csv", "markdown"), .noun = "format", .help = about                                    \
     }
 #define CLI_OPTION_TEXT_COLUMNS(target)                                                                                        \
-    CLI_OPTION_COLUMNS(target, "ROLE=NAME,...",                                                                                \
-                       "names of the columns to read, for example text1=a,text2=b,label=c, or a list of text "                 \
-                       "columns: a,b",                                                                                         \
-                       CLI_DEFAULT_COLUMNS)
+    CLI_OPTION_COLUMNS(                                                                                                        \
+        target, "ROLE=NAME,...",                                                                                               \
+        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c, or a list of text "    \
+        "columns: a,b",                                                                                                        \
+        CLI_DEFAULT_COLUMNS)
 #define CLI_OPTION_THRESHOLD(target)                                                                                           \
     {                                                                                                                          \
         .name = "threshold", .kind = CLI_REAL, .value = "X", target, .min = -1e30, .max = 1e30,                                \

@@ -65,7 +65,7 @@ static const cli_option row_table[] = {
 
 static const cli_option data_table[] = {
     CLI_OPTION_COLUMNS(AT(table.columns), "text=NAME", "name of the text column",
-                       "all columns with a name listed in docs/data.md, such as sentence1"),
+                       "all text columns with a name listed in docs/data.md, such as sentence1"),
     CLI_OPTION_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
 };
 

@@ -236,11 +236,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data check",
         .operands = "FILE...",
-        .about = "Reports problems in tables, each with its file and line: unreadable rows, labels that are unknown or\n"
-                 "out of range, files in which all labels are equal, empty or very long texts, duplicate rows, and\n"
-                 "equal texts with different labels. Each file is also compared with all files before it on the\n"
-                 "command line. To find rows and texts of the training data in the test data, give the training data\n"
-                 "first. The exit code is 1 if a problem is found.\n",
+        .about = "Finds problems in tables and prints the file and the line of each problem. The problems are\n"
+                 "unreadable rows, labels that are unknown or out of range, files in which all labels are equal, empty\n"
+                 "or very long texts, duplicate rows, and equal texts with different labels. Each file is also\n"
+                 "compared with all files before it on the command line. To find rows and texts of the training data\n"
+                 "in the test data, give the training data first. The exit code is 1 if a problem is found.\n",
         .examples = "  aoe data check train.tsv dev.tsv test.tsv --range 0,5\n"
                     "  aoe data check train.tsv test.tsv --ignore duplicate,shared --same letters --max 100\n",
         CLI_GROUPS(groups),

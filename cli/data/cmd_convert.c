@@ -60,8 +60,10 @@ static const cli_option form_table[] = {
      .parse = cli_parse_form,
      .help = "kind of rows in the input: pairs, positives or triplets",
      .fallback = "detected from the columns"},
-    CLI_OPTION_COLUMNS(AT(c.table.columns), "ROLE=NAME,...",
-                       "names of the columns to read, for example text1=a,text2=b,label=c; requires --to", CLI_DEFAULT_COLUMNS),
+    CLI_OPTION_COLUMNS(
+        AT(c.table.columns), "ROLE=NAME,...",
+        "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c; requires --to",
+        CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(c.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(c.threshold)),
     {.name = "pairing",

@@ -131,9 +131,9 @@ static int run_command(int argc, char **argv) {
         .command = "data dedup",
         .operands = "FILE",
         .about = "Removes rows whose texts are equal to the texts of an earlier row. The order of the texts in a pair\n"
-                 "does not matter (unless --ordered is given). If such rows have different labels, they are reported,\n"
-                 "and --conflicts selects which of them are kept. All other columns are ignored in the comparison. The\n"
-                 "remaining rows are written unchanged in their original order.\n",
+                 "does not matter (unless --ordered is given). If rows with equal texts have different labels, they\n"
+                 "are reported, and --conflicts selects which of them are kept. Columns other than the texts and the\n"
+                 "label are not compared. The remaining rows are written unchanged in their original order.\n",
         .examples = "  aoe data dedup pairs.tsv -o clean.tsv\n"
                     "  aoe data dedup nli.jsonl --same case --ordered --conflicts drop -o clean.jsonl.gz\n",
         CLI_GROUPS(groups),

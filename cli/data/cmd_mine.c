@@ -64,7 +64,8 @@ static const cli_option data_table[] = {
      .help = "kind of rows in the input: pairs (text1, text2, label), positives (query, positive) or triplets (query, "
              "positive, negative)",
      .fallback = "detected from the columns"},
-    CLI_OPTION_COLUMNS(AT(m.table.columns), "ROLE=NAME,...", "names of the columns to read, for example query=a,positive=b",
+    CLI_OPTION_COLUMNS(AT(m.table.columns), "ROLE=NAME,...",
+                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b",
                        CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(m.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(m.threshold)),

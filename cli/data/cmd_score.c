@@ -32,7 +32,8 @@ static const cli_option score_table[] = {
 };
 
 static const cli_option data_table[] = {
-    CLI_OPTION_COLUMNS(AT(table.columns), "ROLE=NAME,...", "names of the columns to read, for example text1=a,text2=b",
+    CLI_OPTION_COLUMNS(AT(table.columns), "ROLE=NAME,...",
+                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b",
                        CLI_DEFAULT_COLUMNS),
     CLI_OPTION_SKIP_BAD_ROWS(AT(table.skip_bad_rows)),
 };

@@ -284,11 +284,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "data stats",
         .operands = "FILE...",
-        .about = "Prints three tables of statistics. The first table counts the rows, positive and negative rows,\n"
-                 "texts and distinct texts of each file. Its column \"dropped\" counts the rows whose label has the\n"
-                 "value drop in --label-map, and its column \"unknown label\" counts the rows whose label is a word that\n"
-                 "--label-map does not contain. The second table describes the distribution of text lengths. The third\n"
-                 "table contains the frequency of each label.\n",
+        .about = "Prints three tables of statistics. The first table counts the rows, positive and negative rows\n"
+                 "(--threshold), texts and distinct texts of each file. Its column \"dropped\" counts the rows whose\n"
+                 "label has the value drop in --label-map, and its column \"unknown label\" counts the rows whose label\n"
+                 "is a word that --label-map does not contain. The second table describes the distribution of text\n"
+                 "lengths. The third table contains the frequency of each label.\n",
         .examples = "  aoe data stats examples/train.tsv examples/test.tsv\n"
                     "  aoe data stats train.tsv dev.tsv test.tsv --only rows -f markdown\n"
                     "  aoe data stats issues.jsonl.zst -m model --longer 512 --json\n",

@@ -101,12 +101,12 @@ static int run_command(int argc, char **argv) {
     const cli_evaluation e = {
         .command = "eval pairs",
         .operands = "FILE...",
-        .about = "Evaluates a model on pairs with binary labels, as in MRPC, QQP and QNLI (columns text1, text2 and\n"
-                 "label 0 or 1). Prints the Spearman and the Pearson correlation of cosines and labels. Also prints\n"
-                 "accuracy, F1 and average precision (AP) of classification by cosine. These values are multiplied by\n"
-                 "100. A pair is predicted positive if its cosine is at least a threshold; accuracy and F1 are each\n"
-                 "computed with the threshold that gives the highest value. If several tables are given, the mean of\n"
-                 "each metric over the tables is also printed.\n",
+        .about = "Evaluates a model on pairs with binary labels, as in MRPC, QQP and QNLI. Each FILE has the columns\n"
+                 "text1, text2 and label (0 or 1). Prints the Spearman and the Pearson correlation of cosines and\n"
+                 "labels. Also prints accuracy, F1 and average precision (AP) of classification by cosine. All these\n"
+                 "metrics are multiplied by 100. A pair is predicted positive if its cosine is at least a threshold;\n"
+                 "accuracy and F1 are each computed with the threshold that gives the highest value. If several tables\n"
+                 "are given, the mean of each metric over the tables is also printed.\n",
         .examples = "  aoe eval pairs -m model mrpc/test.tsv qqp/dev.tsv qnli/dev.tsv\n",
         CLI_GROUPS(groups),
         .own = &o,

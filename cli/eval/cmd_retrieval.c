@@ -75,7 +75,7 @@ static const cli_option input_table[] = {
      .offset = offsetof(options, r.split),
      .help = "BEIR directories: read the relevance judgments from qrels/NAME.tsv"},
     CLI_OPTION_COLUMNS(.offset = offsetof(options, r.table.columns), "ROLE=NAME,...",
-                       "names of the columns to read, for example group=a,text=b",
+                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example group=a,text=b",
                        "group=group or group=image; text=text, text=caption or text=sentence"),
     {.name = "skip-bad-rows",
      .kind = CLI_FLAG,

@@ -194,8 +194,8 @@ static int run_command(int argc, char **argv) {
                  "the data sets, multiplied by 100. Each DIR is the directory of SentEval, its subdirectory\n"
                  "data/downstream, or another directory with some of these data sets: the directories STS12-en-test to\n"
                  "STS16-en-test and the files STSBenchmark/sts-test.csv (or sts-test.csv) and\n"
-                 "SICK/SICK_test_annotated.txt. If several DIRs contain a data set, the first of them is used. Missing\n"
-                 "data sets are reported and left out of the average.\n",
+                 "SICK/SICK_test_annotated.txt. If several DIRs contain a data set, the first of these DIRs is used.\n"
+                 "Missing data sets are reported and left out of the average.\n",
         .examples = "  aoe eval suite -m model SentEval/data/downstream\n"
                     "  aoe eval suite -m model sts12 stsb --setting all --format markdown\n",
         CLI_GROUPS(groups),

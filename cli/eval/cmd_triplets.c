@@ -10,7 +10,8 @@
 /* Table options for triplets. Options for labels are missing, because triplets have no labels. */
 static const cli_option tables[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(aoe_triplet_options, table.columns), "ROLE=NAME,...",
-                       "names of the columns to read, for example query=a,positive=b,negative=c", CLI_DEFAULT_COLUMNS),
+                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b,negative=c",
+                       CLI_DEFAULT_COLUMNS),
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(aoe_triplet_options, table.skip_bad_rows)),
 };
 

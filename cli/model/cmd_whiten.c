@@ -33,7 +33,7 @@ static const cli_option table[] = {
 
 static const cli_option text_table[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(options, whiten.table.columns), "NAME,...", "text columns of tables",
-                       "all columns with a name listed in docs/data.md, such as sentence1"),
+                       "all text columns with a name listed in docs/data.md, such as sentence1"),
     CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, whiten.table.skip_bad_rows)),
 };
 

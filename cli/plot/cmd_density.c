@@ -486,9 +486,9 @@ static int run_command(int argc, char **argv) {
         .about = "Plots distributions of cosines for pairs with different gold scores. FILE has the columns text1,\n"
                  "text2 and label (.tsv, .csv or .jsonl, optionally compressed as .gz or .zst); the label is the gold\n"
                  "score. The pairs are divided into six groups by gold score. For each group, the plot shows the\n"
-                 "distribution of the cosines by each model and, in a separate panel, the distribution of the gold\n"
-                 "scores. The distributions are kernel density estimates with Gaussian kernels and Silverman's\n"
-                 "bandwidth.\n",
+                 "distribution of the cosines that each model computes and, in a separate panel, the distribution of\n"
+                 "the gold scores. The distributions are kernel density estimates with Gaussian kernels and\n"
+                 "Silverman's bandwidth.\n",
         .examples = "  aoe plot density -m before -m after examples/test.tsv -o density\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -67,7 +67,7 @@ static const cli_option length_table[] = {
      .help = "directory of a model or of a tokenizer",
      .fallback = CLI_DEFAULT_MODEL},
     CLI_OPTION_COLUMNS(AT(table.columns), "NAME,...", "text columns",
-                       "all columns with a name listed in docs/data.md, such as sentence1"),
+                       "all text columns with a name listed in docs/data.md, such as sentence1"),
     {.name = "max-length",
      .kind = CLI_SIZE,
      .value = "N",
@@ -333,9 +333,10 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "plot lengths",
         .operands = "FILE... -o NAME",
-        .about = "Draws a violin plot of the text lengths in tokens of each FILE, with median and quartiles, on a\n"
-                 "logarithmic axis. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line (.txt), and\n"
-                 "may be compressed (.gz or .zst). Special tokens are counted, and texts are not truncated.\n",
+        .about = "Draws a violin plot of the text lengths of each FILE, measured in tokens, with median and quartiles,\n"
+                 "on a logarithmic axis. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line\n"
+                 "(.txt), and may be compressed (.gz or .zst). Special tokens are counted, and texts are not\n"
+                 "truncated.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -26,8 +26,8 @@ static const cli_option data_table[] = {
      AT(data),
      .help = "training data: .tsv, .csv or .jsonl, optionally compressed (.gz or .zst), with the "
              "columns (text1, text2, label), (query, positive) or (query, positive, negative). Repeat "
-             "this option for more files. Settings after a file apply only to this file. weight=X is "
-             "how often each row is used per epoch (default: 1). form=NAME is pairs, positives or "
+             "this option for more files. Settings after a file apply only to this file. weight=X "
+             "uses each row X times per epoch (default: 1). form=NAME is pairs, positives or "
              "triplets (default: detected from the columns). prompt=TEMPLATE is the prompt for queries"
              " and for both texts of pairs. doc-prompt=TEMPLATE is the prompt for positives and "
              "negatives. columns=, label-map= and ibn-threshold= have the meaning of the options with "
