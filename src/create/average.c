@@ -134,7 +134,7 @@ static int choose_license(averaging *a, const char *const *from, const char *to,
                 text = NULL;
             } else if (n != size || memcmp(text, first, n) != 0) {
                 aoei_log_write(&a->models[0]->ctx->log, AOE_LOG_WARNING,
-                               "%s: LICENSE is a copy from %s, but %s is different; its terms also apply to the output", to,
+                               "%s: LICENSE was copied from %s; the different license in %s also applies to this model", to,
                                a->license_dir, path);
             }
         }

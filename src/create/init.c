@@ -63,9 +63,10 @@ static size_t max_sequence_length(const aoei_encoder_config *c, const aoe_init_o
 static int check_positions(const aoei_encoder_config *c, const aoe_init_options *o, aoe_error *err) {
     const size_t n = o->shape.positions, min = c->position_offset + MIN_POSITIONS;
     if (n < min)
-        return aoei_fail(err, AOE_EARG, "%zu positions are too few for [CLS], one token and [SEP]; use at least %zu", n, min);
+        return aoei_fail(err, AOE_EARG,
+                         "options.shape.positions is %zu, but must be at least %zu, for [CLS], one token and [SEP]", n, min);
     const size_t max = c->arch->max_length(c) + c->position_offset;
-    return n <= max ? 0 : aoei_fail(err, AOE_EARG, "%zu positions exceed the maximum of %zu; use fewer", n, max);
+    return n <= max ? 0 : aoei_fail(err, AOE_EARG, "options.shape.positions is %zu, but must be at most %zu", n, max);
 }
 
 /* The parts of a new model, before the model is written. */
@@ -211,8 +212,8 @@ static int make_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn 
     if (o->shape.vocab && o->shape.vocab < n)
         return aoei_fail(
             err, AOE_EARG,
-            "the vocabulary size of the shape is %zu, but the tokenizer has %zu tokens; use at least %zu, or 0 for the "
-            "size of the tokenizer's vocabulary",
+            "options.shape.vocab is %zu, but the tokenizer has %zu tokens; use at least %zu, or 0 for the vocabulary size of "
+            "the tokenizer",
             o->shape.vocab, n, n);
     return make_config(m, o, n, err);
 }

@@ -159,7 +159,7 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
     char *components = find_components(s, line->len, r->dims);
     if (!components)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s:%zu: expected a word and %zu numbers, as on the lines before; download the file again", r->name,
+                         "%s:%zu: expected a word and %zu numbers, as on the preceding lines; download the file again", r->name,
                          line->number, r->dims);
     size_t len = (size_t)(components - s);
     while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))

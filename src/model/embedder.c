@@ -82,7 +82,7 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
     if (o->batch_tokens == 0)
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
     if (o->chunk != AOE_CHUNK_FIRST && o->chunk != AOE_CHUNK_MEAN)
-        return aoei_fail(err, AOE_EARG, "chunk %d is unknown; use first or mean", (int)o->chunk);
+        return aoei_fail(err, AOE_EARG, "options.chunk is %d; use AOE_CHUNK_FIRST or AOE_CHUNK_MEAN", (int)o->chunk);
     /* if texts are not split into chunks, only an overlap of 0 is accepted, because it has no effect */
     if (o->chunk_overlap != AOE_AUTO && o->chunk_overlap && o->chunk != AOE_CHUNK_MEAN)
         return aoei_fail(err, AOE_EARG,

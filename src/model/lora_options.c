@@ -79,10 +79,11 @@ int aoei_lora_resolve(aoei_lora *lora, const aoe_lora *wanted, const aoei_encode
  * The dropout can be changed, because it is used only in training. */
 static int change_saved(aoei_lora *lora, const char *dir, const aoe_lora *wanted, aoe_error *err) {
     if (wanted->r || !aoei_is_auto(wanted->alpha) || wanted->targets)
-        return aoei_fail(err, AOE_EARG,
-                         "%s contains adapters of rank %zu, whose rank, alpha and targets cannot change; omit options.lora.r, "
-                         "options.lora.alpha and options.lora.targets, or merge the adapters first (aoe merge)",
-                         dir, lora->r);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s contains adapters of rank %zu; the rank, alpha and targets of saved adapters cannot be changed; omit "
+            "options.lora.r, options.lora.alpha and options.lora.targets, or merge the adapters first (aoe merge)",
+            dir, lora->r);
     if (!aoei_is_auto(wanted->dropout) && !(wanted->dropout >= 0 && wanted->dropout < 1))
         return aoei_fail(err, AOE_EARG, "options.lora.dropout must be at least 0 and below 1");
     if (!aoei_is_auto(wanted->dropout))
@@ -104,8 +105,8 @@ int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const
                                                          : NULL;
     if (field)
         return aoei_fail(err, AOE_EARG,
-                         "%s contains no adapters, which options.lora.%s requires; set options.lora.r to train new adapters, "
+                         "options.lora.%s requires adapters, but %s contains none; set options.lora.r to train new adapters, "
                          "or open a directory of saved adapters",
-                         f->dir, field);
+                         field, f->dir);
     return 0;
 }

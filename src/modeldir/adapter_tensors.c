@@ -37,15 +37,15 @@ static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c,
     if (!t) {
         aoei_peft_name(name, sizeof name, aoei_adapters_prefix(f, c), slot->name);
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s/" AOEI_PEFT_WEIGHTS ": tensor '%s' is missing, which " AOEI_PEFT_CONFIG
-                         " requires for the base model %s; use the base model for which the adapters were trained",
+                         "%s/" AOEI_PEFT_WEIGHTS ": tensor '%s' is missing; " AOEI_PEFT_CONFIG
+                         " requires it for the base model %s; use the base model for which the adapters were trained",
                          f->dir, name, f->base_dir);
     }
     const char *path = aoei_safetensors_path(f->adapters, t);
     if (t->n_dims != 2 || t->shape[0] != slot->rows || t->shape[1] != slot->cols)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s' does not have the shape [%zu, %zu], which " AOEI_PEFT_CONFIG
-                         " requires for the base model %s; use the base model for which the adapters were trained",
+                         "%s: tensor '%s' does not have the shape [%zu, %zu]; " AOEI_PEFT_CONFIG
+                         " requires this shape for the base model %s; use the base model for which the adapters were trained",
                          path, t->name, slot->rows, slot->cols, f->base_dir);
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; adapters must be F32, F16 or BF16",
@@ -65,8 +65,8 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
             slot++;
         if (slot == slots && !strstr(t->name, "lm_head."))
             return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: tensor '%s' is not an adapter of a target in " AOEI_PEFT_CONFIG
-                             "; only adapters of linear layers inside the encoder's layers are supported",
+                             "%s: tensor '%s' does not belong to an adapter of the target_modules in " AOEI_PEFT_CONFIG
+                             "; only linear layers of the transformer layers can have adapters",
                              aoei_safetensors_path(f->adapters, t), t->name);
     }
     return 0;

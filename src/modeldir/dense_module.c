@@ -86,7 +86,7 @@ int aoei_dense_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error
         if (!t || t->n_dims != (s.vector ? 1 : 2) || t->shape[t->n_dims - 1] != s.cols || (!s.vector && t->shape[0] != s.rows))
             return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the dense layer %s; download the model again",
                              any ? aoei_safetensors_path(f->dense, any) : f->dir, s.name,
-                             t ? "does not have the shape that its config.json requires" : "is missing");
+                             t ? "does not have the shape that config.json in this folder requires" : "is missing");
         if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: the data type of tensor '%s' is %s; dense layers must be F32, F16 or BF16",

@@ -114,7 +114,7 @@ static int read_tensor(aoei_st_tensor *t, const json_t *v, const unsigned char *
     if (end > data_size)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: the file is truncated: tensor '%s' has %zu bytes at offset %zu, of which the file contains %zu; download it again",
+            "%s: the file is truncated: tensor '%s' has %zu bytes at offset %zu, but the file contains only %zu of them; download it again",
             path, t->name, t->bytes, begin, begin < data_size ? data_size - begin : 0);
     t->data = base + begin;
     return 0;

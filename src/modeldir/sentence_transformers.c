@@ -150,7 +150,7 @@ static int read_pooling(aoei_partial_settings *s, const char *dir, const char *f
     if (!include_prompt)
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: include_prompt false is not supported; set options.pooling, so that the tokens of the prompt are included",
+            "%s: include_prompt is false, which is not supported; set options.pooling to include the tokens of the prompt",
             path);
     else if (!(rc = read_modes(&m, config, path, err)))
         rc = pooling_of_modes(&s->pooling, &m, averaged, path, err);
@@ -233,8 +233,8 @@ static int check_averaging_dense(const char *dir, const char *folder, size_t hid
     if (!rc && !average)
         rc = aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: this Dense module is not supported; after a pooling with two modes, it must be the average of cls and mean, without "
-            "bias and activation",
+            "%s: this Dense module is not supported; after a pooling with two modes, it must compute the average of cls and mean, "
+            "without a bias and an activation function",
             path);
 done:
     aoei_safetensors_close(f);

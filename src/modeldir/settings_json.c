@@ -58,9 +58,10 @@ static int read_max_length(aoei_partial_settings *s, json_t *root, const aoei_en
     if (rc || s->max_length != AOE_AUTO || n == SIZE_MAX)
         return rc;
     if (n < 1 || n > max)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"max_length\" is %zu, but must be from 1 to %zu, the positions of the model; correct the value",
-                         file, n, max);
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: \"max_length\" is %zu, but must be from 1 to %zu, the number of positions of the model; correct the value",
+            file, n, max);
     s->max_length = n;
     s->max_length_from = "aoe.json";
     return 0;
@@ -76,8 +77,8 @@ static int read_bidirectional_from(aoei_partial_settings *s, json_t *root, const
     if (!c->causal || from > c->layers)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: \"bidirectional_from\" is %zu, which is invalid for a %s model of %zu layers; correct or remove the value",
-            file, from, c->arch->model_type, c->layers);
+            "%s: \"bidirectional_from\" is %zu; only causal models support it, and it must be at most %zu, the number of layers; correct or remove the value",
+            file, from, c->layers);
     if (s->bidirectional_from == AOE_AUTO)
         s->bidirectional_from = from;
     return 0;

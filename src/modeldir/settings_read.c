@@ -24,7 +24,8 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
     if (!o->max_length)
         return aoei_fail(err, AOE_EARG, "options.max_length must be at least 1");
     if (o->max_length != AOE_AUTO && o->max_length > max)
-        return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be at most %zu, the positions of the model",
+        return aoei_fail(err, AOE_EARG,
+                         "options.max_length is %zu, but must be at most %zu, the number of positions of the model",
                          o->max_length, max);
     if (o->prompt && *o->prompt && !strstr(o->prompt, AOEI_PLACEHOLDER))
         return aoei_fail(err, AOE_EARG, "options.prompt '%s' has no {text}; insert {text} at the position of the text",

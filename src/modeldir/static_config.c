@@ -47,7 +47,7 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
     if (!is_matrix)
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: tensor '%s' of shape [tokens, dimensions], which a static model requires, is missing; download the model "
+            "%s: tensor '%s' is missing or does not have the shape [tokens, dimensions] of a static model; download the model "
             "again",
             dir, AOEI_STATIC_TENSOR);
     if (other)

@@ -138,8 +138,8 @@ static int read_step(aoei_postprocessor *p, const json_t *section, int depth, co
         return read_sequence(p, section, depth, file, err);
     return aoei_fail(
         err, AOE_EUNSUPPORTED,
-        "%s: post_processor \"%s\" is not supported (TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel "
-        "and Sequence are)",
+        "%s: post_processor \"%s\" is not supported (supported: TemplateProcessing, BertProcessing, RobertaProcessing, "
+        "ByteLevel, Sequence)",
         file, type);
 }
 

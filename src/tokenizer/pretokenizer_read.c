@@ -108,7 +108,7 @@ static int read_scheme(aoei_prefix *prefix, const json_t *section, const char *f
         *prefix = (aoei_prefix)i;
         return 0;
     }
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"prepend_scheme\" \"%s\" is not supported (always, first and never are)",
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"prepend_scheme\" \"%s\" is not supported (supported: always, first, never)",
                      file, scheme);
 }
 

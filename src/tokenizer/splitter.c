@@ -23,10 +23,11 @@ int aoei_split_behavior_read(aoei_split_behavior *b, const char *name, const cha
             return 0;
         }
     }
-    return aoei_fail(err, AOE_EUNSUPPORTED,
-                     "%s: \"behavior\" \"%s\" is not supported (Removed, Isolated, MergedWithPrevious, MergedWithNext and "
-                     "Contiguous are)",
-                     file, name);
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: \"behavior\" \"%s\" is not supported (supported: Removed, Isolated, MergedWithPrevious, MergedWithNext, "
+        "Contiguous)",
+        file, name);
 }
 
 static int is_match(aoei_split_at at, uint32_t cp) {

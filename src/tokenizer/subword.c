@@ -40,7 +40,8 @@ int aoei_subword_read(aoei_subword *m, aoei_vocab *scanned, const json_t *sectio
         m->type = AOEI_SUBWORD_UNIGRAM;
         return aoei_unigram_read(&m->unigram, section, file, err);
     }
-    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model \"%s\" is not supported (WordPiece, BPE and Unigram are)", file, type);
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model \"%s\" is not supported (supported: WordPiece, BPE, Unigram)", file,
+                     type);
 }
 
 void aoei_subword_set_space(aoei_subword *m, const char *letter, size_t len) {

@@ -60,9 +60,10 @@ static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_
         if (known)
             continue;
         if (u->unk < 0 && !drop_unknown)
-            return aoei_fail(err, AOE_EFORMAT,
-                             "character \"%.*s\" is not in the vocabulary, which has no unknown token; set \"unk_id\"",
-                             (int)bytes, s + start);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "character \"%.*s\" is not in the vocabulary, which has no unknown token; set \"unk_id\" in tokenizer.json",
+                (int)bytes, s + start);
         update_node(&x->node[start + bytes], u->unk_score + before, start, u->unk < 0 ? NO_TOKEN : u->unk);
     }
     return 0;

@@ -378,7 +378,7 @@ static void rejects_damaged_adapters(void **state) {
         {"layer.1.output.dense.lora_B", NULL, NULL, 0.5f, AOE_EFORMAT,
          "'base_model.model.encoder.layer.1.output.dense.lora_B.weight' is missing"},
         {NULL, NULL, "layer.0.attention.self.key.lora_A", 0.5f, AOE_EFORMAT, "does not have the shape [3, 32]"},
-        {NULL, "base_model.model.pooler.dense.lora_A.weight", NULL, 0.5f, AOE_EUNSUPPORTED, "is not an adapter of a target"},
+        {NULL, "base_model.model.pooler.dense.lora_A.weight", NULL, 0.5f, AOE_EUNSUPPORTED, "does not belong to an adapter"},
         {NULL, NULL, NULL, (float)NAN, AOE_ENUMERIC, "contains NaN at element 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -419,7 +419,7 @@ static void rejects_invalid_options(void **state) {
     assert_int_equal(aoei_model_open_for(&m, test_model_context, ran, NULL, &p, &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "LoRA adapters are not supported for ran models");
     assert_int_equal(aoei_model_open_for(&m, test_model_context, adapters, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "contains adapters of rank 3, whose rank, alpha and targets cannot change");
+    FRAGMENT(err, "contains adapters of rank 3; the rank, alpha and targets of saved adapters cannot be changed");
     lora.r = 33;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
     FRAGMENT(err, "options.lora.r is 33, but must be at most the model's hidden size, 32");
@@ -433,7 +433,8 @@ static void rejects_invalid_options(void **state) {
     aoe_lora_defaults(&lora);
     lora.load_8bit = 1;
     assert_int_equal(aoei_model_open_for(&m, test_model_context, base, NULL, &p, &err), AOE_EARG);
-    FRAGMENT(err, "contains no adapters, which options.lora.load_8bit requires; set options.lora.r");
+    FRAGMENT(err, "options.lora.load_8bit requires adapters, but ");
+    FRAGMENT(err, "contains none; set options.lora.r");
     aoe_lora_defaults(&lora);
     lora.r = 4;
     lora.targets = "query,,value";

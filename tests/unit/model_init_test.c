@@ -195,7 +195,7 @@ static void copies_a_tokenizer(void **state) {
     o.shape.vocab = 15;
     o.force = 1;
     assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "the vocabulary size of the shape is 15, but the tokenizer has 16 tokens");
+    FRAGMENT(err, "options.shape.vocab is 15, but the tokenizer has 16 tokens");
     assert_true(aoei_is_model_dir(to));
     free(to);
     test_dir_remove(dir);

@@ -212,7 +212,7 @@ static void rejects_damaged_files(void **state) {
     free(test_write(dir, "model.safetensors", file, size - 10));
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
     FRAGMENT(err, "the file is truncated: tensor 'encoder.layer.1.output.LayerNorm.bias' has 32 bytes at offset");
-    FRAGMENT(err, ", of which the file contains 22");
+    FRAGMENT(err, ", but the file contains only 22 of them");
     free(test_write(dir, "model.safetensors", file, 100));
     assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
     FRAGMENT(err, "the length of the header is");

@@ -241,10 +241,10 @@ static void rejects_invalid_tensors(void **state) {
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 8, AOE_EUNSUPPORTED,
                     "9 dimensions");
     expect_rejected("{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[4,20]}}", 10, AOE_EFORMAT,
-                    "the file is truncated: tensor 'a' has 16 bytes at offset 4, of which the file contains 6");
+                    "the file is truncated: tensor 'a' has 16 bytes at offset 4, but the file contains only 6 of them");
     expect_rejected(
         "{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[9223372036854775806,9223372036854775807]}}", 10, AOE_EFORMAT,
-        "the file is truncated: tensor 'a' has 1 bytes at offset 9223372036854775806, of which the file contains 0");
+        "the file is truncated: tensor 'a' has 1 bytes at offset 9223372036854775806, but the file contains only 0 of them");
     expect_rejected("{\"evil\\nname\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8, AOE_EFORMAT,
                     "tensor 'evil?name'");
 }

@@ -361,9 +361,9 @@ static void rejects_invalid_directories(void **state) {
     expect_rejected(&(spec){0}, "aoe.json", "{\"format_version\": 1, \"pooling\": \"last-max\"}", NULL, AOE_EFORMAT,
                     "pooling 'last-max' (aoe.json) is not supported by architecture 'static' (supported: last-avg)");
     expect_rejected(&(spec){.config = model2vec_json, .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT,
-                    "tensor 'embeddings' of shape");
+                    "tensor 'embeddings' is missing or does not have the shape");
     expect_rejected(&(spec){.config = model2vec_json, .vector = 1}, NULL, NULL, NULL, AOE_EFORMAT,
-                    "tensor 'embeddings' of shape [tokens, dimensions], which a static model requires, is missing");
+                    "tensor 'embeddings' is missing or does not have the shape [tokens, dimensions]");
     expect_rejected(&(spec){.config = model2vec_json, .other = "mapping"}, NULL, NULL, NULL, AOE_EUNSUPPORTED,
                     "/model.safetensors: tensor 'mapping' in addition to 'embeddings' is not supported");
     expect_rejected(&(spec){.name = "words"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
