@@ -29,7 +29,7 @@ typedef struct bad_row {
 typedef struct checked_file {
     aoei_records records;       /* valid rows */
     size_t start;               /* row number of the first row of the file */
-    size_t *key;                /* [rows] key of each row, an index in check.keys */
+    size_t *key;                /* [records.n] key of each row, an index in check.keys */
     bad_row *bad;               /* [n_bad] bad rows */
     size_t n_bad, bad_capacity; /* number of bad rows, and allocated elements of `bad` */
     aoei_chunks bytes;          /* bytes of the reasons in `bad` */
@@ -45,11 +45,11 @@ typedef struct check {
     aoei_names names;                /* distinct texts and labels of all files */
     aoei_distinct keys;              /* distinct keys of rows */
     aoei_labels map;                 /* label map (options.table.label_map) */
-    size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
-    size_t *text_first; /* [texts] for each class of texts, the first row that contains such a text in the files before the
-                           current file */
-    size_t *key_first;  /* [keys] for each key, the first row with this key in the files before the current file */
-    size_t *key_here;   /* [keys] for each key, the first row with this key in the latest file that contains the key */
+    size_t *class;      /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
+    size_t *text_first; /* [names.texts.n] for each class of texts, the first row that contains such a text in the files before
+                           the current file */
+    size_t *key_first;  /* [keys.n] for each key, the first row with this key in the files before the current file */
+    size_t *key_here;   /* [keys.n] for each key, the first row with this key in the latest file that contains the key */
 } check;
 
 static const char *const finding_names[AOE_FINDING_COUNT] = {

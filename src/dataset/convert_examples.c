@@ -26,13 +26,13 @@ typedef struct converter {
     aoei_table_writer out;             /* writer of the output file */
     aoei_distinct texts;               /* distinct texts of all rows */
     size_t *index;                     /* [examples.n_texts] for each text of the examples, its index in `texts` */
-    size_t *first;     /* [texts + 1] the entries of distinct text i in `next` are next[first[i], first[i + 1]) */
+    size_t *first;     /* [texts.n + 1] the entries of distinct text i in `next` are next[first[i], first[i + 1]) */
     size_t *next;      /* entries of distinct text i. If pairs are converted to triplets: the rows whose text1 is text i. If
                           positives are converted: the texts that occur in a row together with text i, ascending */
     size_t *candidate; /* [n_candidates] indices in `texts` of the distinct positives, in the order of their first occurrence */
     size_t n_candidates; /* number of candidates */
     /* If positives are converted: [options.negatives] indices of the negatives drawn for the current row. If pairs are
-     * converted to triplets: [rows] drawn[k] is 1 if the k-th negative row of the current query is in a triplet. */
+     * converted to triplets: [examples.n] drawn[k] is 1 if the k-th negative row of the current query is in a triplet. */
     size_t *drawn;
     double threshold; /* threshold for positives: a pair is positive if its label is at least this value */
 } converter;

@@ -16,12 +16,12 @@ typedef struct dedup {
     aoei_records records;             /* rows of the file; owned, like all fields below */
     aoei_names names;                 /* distinct texts and labels */
     aoei_distinct keys, labeled_keys; /* keys: distinct keys of rows; labeled_keys: distinct pairs (key, label) */
-    size_t *class;                    /* [texts] class of each distinct text: the index of the first text that is equal to it */
-    size_t *key;                      /* [rows] key of each row, an index in `keys` */
-    size_t *first;                    /* [keys] first row with each key */
-    char *has_conflict;               /* [keys] 1: the rows with this key have different labels */
-    aoe_text *text;                   /* [capacity] texts of the row that is being reported */
-    size_t capacity;                  /* allocated elements of `text` */
+    size_t *class;      /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
+    size_t *key;        /* [records.n] key of each row, an index in `keys` */
+    size_t *first;      /* [keys.n] first row with each key */
+    char *has_conflict; /* [keys.n] 1: the rows with this key have different labels */
+    aoe_text *text;     /* [capacity] texts of the row that is being reported */
+    size_t capacity;    /* allocated elements of `text` */
 } dedup;
 
 void aoe_data_dedup_options_defaults(aoe_data_dedup_options *o) {

@@ -52,7 +52,7 @@ typedef struct miner {
     size_t D, k;           /* D: number of components of an embedding; k: number of nearest candidates that a search returns */
     size_t searches;       /* maximum number of searches per block; the arrays below have this capacity */
     aoei_arena arena;      /* memory of the tensors; owned */
-    aoei_tensor vectors;   /* [classes, D] embedding of each class, normalized to length 1; a zero vector stays zero */
+    aoei_tensor vectors;   /* [t.n_classes, D] embedding of each class, normalized to length 1; a zero vector stays zero */
     aoei_tensor queries;   /* [searches, D] embeddings of the queries of the block */
     aoei_tensor workspace; /* workspace of the search */
     float *host;     /* [EMBED, D] embeddings that one call of the embedder returns; later used for the two vectors of a cosine;
@@ -61,9 +61,9 @@ typedef struct miner {
     uint32_t *index; /* [searches] class of the query of each search; owned */
     aoei_neighbor *best;   /* [searches, k] nearest candidates of each search; owned */
     aoei_neighbor *found;  /* [maximum number of searches of a row, k] candidates of the current row; owned */
-    size_t *latest_search; /* [classes] number of the latest shared search for each query class; 0 if there is none. Searches of
-                              all blocks are counted from 1; owned */
-    size_t before;         /* number of searches in earlier blocks */
+    size_t *latest_search; /* [t.n_classes] number of the latest shared search for each query class; 0 if there is none.
+                              Searches of all blocks are counted from 1; owned */
+    size_t before;         /* number of searches in the blocks before the current block */
     block_row *block_row;  /* [ROWS] rows of the block; owned */
 } miner;
 

@@ -311,8 +311,8 @@ int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, a
         const size_t *first = r->first + i * r->roles;
         aoei_buffer_clear(&key);
         for (size_t role = 0; role < r->roles; role++) {
-            const size_t separator = SIZE_MAX; /* appended after the classes of each role if some role has alternatives, so that
-                                                  different divisions into roles give different keys */
+            const size_t separator = SIZE_MAX; /* appended after the classes of each role if a role has alternatives, so that
+                                                  ({a, b}, c) and (a, {b, c}) have different keys */
             for (size_t k = first[role]; k < first[role + 1]; k++)
                 aoei_buffer_append(&key, &class[r->text[k]], sizeof *class);
             if (first[r->roles] - first[0] != r->roles)

@@ -89,7 +89,8 @@ aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, co
 /* Computes a key for each row. Rows with equal texts have equal keys. A key is an index in `distinct`, to which the function
  * adds the concatenated class indices of each row's texts.
  * - class: [names->texts.n] result of aoei_distinct_classes
- * - ordered: 0 if (a, b) and (b, a) are equal pairs, otherwise 1
+ * - ordered: 0 if a row with the texts (a, b) and a row with the texts (b, a) get equal keys; otherwise 1. The argument is used
+ *   only if no text has alternatives and the rows are labeled pairs or, if no kind was detected, have two text columns
  * - keys: [r->n] receives the key of each row
  * Errors: AOE_ENOMEM. */
 int aoei_records_keys(const aoei_records *r, const size_t *class, int ordered, aoei_distinct *distinct, size_t *keys,

@@ -21,12 +21,12 @@ typedef struct split {
     aoei_records records;            /* rows of the file; owned, like all fields below */
     aoei_names names;                /* distinct texts, labels and groups of the file */
     aoei_clusters rows;              /* clusters of rows */
-    size_t *class;                   /* [texts] class of each distinct text: the index of the first text that is equal to it */
-    size_t *first_row;               /* [texts] for each class, the first row that contains a text of the class */
-    size_t *cluster;                 /* [rows] number of the cluster that contains each row */
-    size_t *weight;                  /* [clusters] number of rows of each cluster */
-    size_t *part;                    /* [clusters] index of the part to which each cluster is assigned */
-    size_t n_clusters;               /* number of clusters */
+    size_t *class;     /* [names.texts.n] class of each distinct text: the index of the first text that is equal to it */
+    size_t *first_row; /* [names.texts.n] for each class, the first row that contains a text of the class */
+    size_t *cluster;   /* [records.n] number of the cluster that contains each row */
+    size_t *weight;    /* [n_clusters] number of rows of each cluster */
+    size_t *part;      /* [n_clusters] index of the part to which each cluster is assigned */
+    size_t n_clusters; /* number of clusters */
 } split;
 
 void aoe_data_split_options_defaults(aoe_data_split_options *o) {

@@ -30,8 +30,9 @@ typedef struct stats {
     aoei_records records;            /* rows of the file; owned, like all fields below */
     aoei_names names;                /* distinct texts and labels */
     aoei_labels map;                 /* label map (options.table.label_map) */
-    size_t *rows;                    /* [labels] number of rows with each label */
-    size_t *length; /* [texts] length of each distinct text in the unit that is being processed: characters, words or tokens */
+    size_t *rows;                    /* [names.labels.n] number of rows with each label */
+    size_t *length; /* [names.texts.n] length of each distinct text in the unit that is being processed: characters, words or
+                       tokens */
     size_t *sorted; /* [records.n_texts] length of each text of the file, sorted ascending */
 } stats;
 
