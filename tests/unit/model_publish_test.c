@@ -150,9 +150,10 @@ static int check_complete(const char *to, int n) {
     return newer;
 }
 
-/* Kills a save before its n-th step. Then runs recovery again and again, killing it after one step, until it completes.
- * Increments *missing if the directory contains no model after the save. Increments *older if it contains the older model after
- * the recovery. Returns 1 if the save completed. */
+/* Kills a save before its n-th step or, if `failing` is 1, makes its renames fail from the n-th step. The weights of the older
+ * model are in two shards if shards is 2, otherwise in one file. Then runs recovery again and again, killing it after one step,
+ * until it completes. Increments *missing if the directory contains no model after the save. Increments *older if it contains
+ * the older model after the recovery. Returns 1 if the save completed. */
 static int kill_at(int n, int shards, size_t *older, size_t *missing) {
     char *dir = test_dir_create(), *to = test_path(dir, "to"), *from = test_path(dir, "new"), *stranded;
     aoe_model *m;

@@ -589,8 +589,8 @@ static void test_no_secret_is_stored(void **state) {
     }
 }
 
-/* Requests the first page and then follows the links to the next page. *pages is set to the number of pages. Returns 0 or the
- * error code of the first failure. */
+/* Requests the first page of /list, from the store or the server, and then follows the links to the next page. *pages is set to
+ * the number of pages. Returns 0 or the error code of the first failure. */
 static int all_pages(int *pages) {
     char *next = NULL;
     int rc = get_cached("/list?x=1", AOEI_AGE_ANY, NULL);

@@ -281,7 +281,7 @@ static void truncates_after_dropping(void **state) {
     test_dir_remove(dir);
 }
 
-/* Tests a vocabulary without special tokens. Unknown words must be dropped. */
+/* Tests a vocabulary without special tokens. Words that are not in the vocabulary must be dropped. */
 static void needs_no_special_tokens(void **state) {
     (void)state;
     char *dir = test_dir_create();

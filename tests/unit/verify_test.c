@@ -339,8 +339,8 @@ static void test_bf16(void **state) {
     free(path);
 }
 
-/* Tests a check of several joined tensors. Its error is relative to the norm of all tensors that have been joined so far. If a
- * value is NaN, the error is NaN, and later tensors do not change it. */
+/* Tests a check with joined = 1, which treats several tensors as one tensor. Its error is relative to the norm of all tensors
+ * that have been compared so far. If a value is NaN, the error is NaN, and later tensors do not change it. */
 static void test_joined(void **state) {
     (void)state;
     aoei_check c;
@@ -357,8 +357,8 @@ static void test_joined(void **state) {
     assert_true(isnan(c.worst));
 }
 
-/* Tests how the error of a check is computed. It is relative to the norm of the reference. If the reference is 0, the error is
- * absolute. If a value is NaN, the error is NaN. */
+/* Tests how the error of a check is computed. It is relative to the norm of the reference. If this norm is below 1e-6, the
+ * error is the norm of the difference multiplied by tolerance / 1e-6. If a value is NaN, the error is NaN. */
 static void test_errors(void **state) {
     (void)state;
     aoei_check c;
@@ -369,7 +369,8 @@ static void test_errors(void **state) {
     assert_true(c.worst == 0 && c.compared == 1);
     aoei_check_values(&c, off, want, 2);
     assert_true(fabs(c.worst - 0.1) < 1e-15);
-    aoei_check_values(&c, small, zero, 2); /* the reference is 0, and the absolute error is half of the allowed error */
+    /* the reference is 0, and the norm of the difference, 5e-7, is half of the allowed 1e-6 */
+    aoei_check_values(&c, small, zero, 2);
     assert_true(fabs(c.worst - 0.1) < 1e-15);
     aoei_check_values(&c, bad, want, 2);
     aoei_check_values(&c, want, want, 2);
