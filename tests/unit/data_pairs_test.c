@@ -124,7 +124,7 @@ static void test_label_names(void **state) {
     aoe_pairs_free(p);
     aoe_table_options o = {
         .struct_size = sizeof(aoe_table_options), .label_map = "neutral=0.5,contradiction=drop", .allow_empty = 1};
-    p = load("nli.tsv", nli, &o); /* a label that is not in the label map is parsed as a number */
+    p = load("nli.tsv", nli, &o); /* labels that are not in the label map keep their default values */
     assert_int_equal(aoe_pairs_count(p), 3);
     assert_int_equal(aoe_pairs_dropped(p), 1);
     expect_pair(p, 0, "a", "b", 1, 2);

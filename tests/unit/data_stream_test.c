@@ -133,8 +133,8 @@ static void test_concatenated(void **state) {
     free(path);
 }
 
-/* Truncates the compressed file of two_parts at every byte. Asserts that reading fails, unless the file is truncated exactly
- * after its first part. */
+/* Writes the result of two_parts to the file `name`, truncated at every byte in turn. Asserts that reading fails, unless the
+ * file is truncated exactly after its first part. */
 static void check_truncation(compress_fn compress, const char *name, const char *codec) {
     size_t size, first;
     free(compress("hello ", 6, &first));

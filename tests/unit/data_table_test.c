@@ -449,7 +449,7 @@ static void test_excerpt(void **state) {
     memset(text, 'x', sizeof text);
     assert_int_equal(strlen(aoei_excerpt(out, (aoe_text){text, AOEI_EXCERPT - 1})), AOEI_EXCERPT - 1);
     assert_string_equal(aoei_excerpt(out, (aoe_text){text, AOEI_EXCERPT}) + AOEI_EXCERPT - 4, "...");
-    /* the message must not be cut in the middle of one of the two-byte characters */
+    /* the excerpt must not end in the middle of a two-byte character */
     for (size_t i = 0; i + 1 < sizeof text; i += 2)
         memcpy(text + i, "\xC3\xA9", 2);
     text[0] = 'x';

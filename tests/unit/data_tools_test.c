@@ -135,7 +135,7 @@ static void test_split_clusters(void **state) {
     o.ratios = halves;
     o.parts = 2;
     split(path, &o, part, &r);
-    assert_int_equal(r.clusters, 4); /* all alternative texts of a row are in one cluster */
+    assert_int_equal(r.clusters, 4); /* rows 1 and 3 are in one cluster, because "x" in the list of row 1 equals "X" */
     outputs_free(&out);
     o.group = "g";
     split(path, &o, part, &r);

@@ -410,8 +410,8 @@ static double first_norm(train_run *r, const char *name, double max_norm, char *
     return r->events[1].grad_norm;
 }
 
-/* Tests gradient clipping. The reported norm must be the norm of the gradient before clipping. A maximum norm that is never
- * reached must not change the weights. */
+/* Tests gradient clipping. The reported norm must be the norm of the gradient before clipping. A run whose gradient norm never
+ * reaches the maximum must give the weights of a run without clipping. */
 static void test_clipping(void **state) {
     (void)state;
     train_run r;
