@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Functions on top of jansson that load files and read typed values. An error message about a file names the file, the line and
- * the byte; an error message about a value names the file and the key. All JSON is read with JSON_ALLOW_NUL and
+ * Functions on top of jansson that load files and read typed values. A message about invalid JSON names the file, the line and
+ * the byte. A message about an invalid value names the file and the key. All JSON is read with JSON_ALLOW_NUL and
  * JSON_DECODE_ANY.
  */
 #ifndef AOEI_BASE_JSON_H

@@ -82,7 +82,7 @@ void aoei_records_free(aoei_records *r); /* accepts a zeroed struct */
 int aoei_records_fail_empty(const aoei_records *r, aoe_error *err);
 
 /* Converts the label names->labels.text[number] to a number. *value is set only if the result is AOEI_LABEL_VALUE. In a .jsonl
- * file, true is 1 and false is 0, unless the label map contains the name "true" or "false". */
+ * file, true is 1 and false is 0, unless `map` contains a rule for the name "true" or "false". */
 aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, const aoei_labels *map, size_t number,
                               double *value);
 

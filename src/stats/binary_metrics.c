@@ -13,7 +13,8 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-/* Returns a threshold t with rejected < t <= accepted. It is halfway between the two scores unless rounding prevents this. */
+/* Returns a threshold t with rejected < t <= accepted. It is halfway between `rejected` and `accepted` unless rounding prevents
+ * this. */
 static double midway(double accepted, double rejected) {
     const double middle = rejected + (accepted - rejected) / 2;
     return middle > rejected && middle <= accepted ? middle : accepted;

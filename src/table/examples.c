@@ -143,7 +143,7 @@ typedef struct reader {
     size_t capacity; /* allocated elements of `texts` */
 } reader;
 
-/* Adds the example of a row. If the label map maps the row's label to "drop", the row is only counted; its texts are not
+/* Adds the example of a row. If options.label_map maps the row's label to "drop", the row is only counted; its texts are not
  * checked. Returns 0, AOEI_BAD_ROW or an error. */
 static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *err) {
     double label = 0;

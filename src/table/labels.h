@@ -39,7 +39,7 @@ typedef enum aoei_label {
 } aoei_label;
 
 /* Converts a label to a number. *value is set only if the result is AOEI_LABEL_VALUE. JSON true is 1 and JSON false is 0,
- * unless the label map contains the name "true" or "false". */
+ * unless m contains a rule for the name "true" or "false". */
 aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *value);
 
 /* Parses a decimal number such as "3", "-0.5" or "1e-3" in the C locale. Returns AOEI_LABEL_VALUE and sets *value, or returns
