@@ -25,9 +25,9 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
  * AOE_EUNSUPPORTED (for example DoRA, rank patterns or modules_to_save; the message names the feature). */
 int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *c, aoe_error *err);
 
-/* Sets *targets to a bit mask, as in aoei_lora.targets, for names[n], the names of linear layers, such as "q_proj" or
- * "attention.output.dense". If n is 0, *targets contains all linear layers. Errors: AOE_EARG if a name is unknown (lenient =
- * 0), or if all names are unknown (lenient = 1). The message lists the supported names. */
+/* Sets *targets to a bit mask, as in aoei_lora.targets, of the linear layers with the given names. names: [n] names such as
+ * "q_proj" or "attention.output.dense". If n is 0, all linear layers are selected. lenient: 1 if unknown names are ignored,
+ * unless all names are unknown. Errors: AOE_EARG (unknown name; the message lists the supported names). */
 int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, const aoei_encoder_config *c, int lenient,
                       aoe_error *err);
 

@@ -19,7 +19,7 @@ typedef struct aoei_added_flags {
     unsigned char single_word; /* 1: a match next to a word character is ignored */
     unsigned char lstrip;      /* 1: the match includes the white space on its left */
     unsigned char rstrip;      /* 1: the match includes the white space on its right */
-    unsigned char normalized;  /* 1: the normalized token is searched for in the normalized text */
+    unsigned char normalized;  /* 1: the token is normalized and searched for in the normalized text; 0: in the raw text */
     unsigned char special;     /* 1: the token is a special token */
 } aoei_added_flags;
 
@@ -61,7 +61,8 @@ int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const c
 /* Builds a->raw and a->normalized. n: normalizer of the tokenizer. Must be called after the last token has been added. `file`
  * is the path for messages. */
 int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err);
-/* Return the index in a->token of the added token with the given content or id, or (size_t)-1 if no added token has it. */
+/* aoei_added_tokens_find searches for the added token with the text content[len], and aoei_added_tokens_find_id for the added
+ * token with the id `id`. Both return the index of the token in a->token, or (size_t)-1 if there is no such token. */
 size_t aoei_added_tokens_find(const aoei_added_tokens *a, const char *content, size_t len);
 size_t aoei_added_tokens_find_id(const aoei_added_tokens *a, int32_t id);
 void aoei_added_tokens_free(aoei_added_tokens *a);
@@ -73,13 +74,13 @@ typedef struct aoei_matches {
     const char *s;                   /* [len] text, borrowed */
     size_t len;                      /* length in bytes */
     size_t search;                   /* byte offset from which to search */
-    size_t last_end;                 /* end of the last match, including stripped white space */
+    size_t last_end;                 /* byte offset of the end of the last match, including stripped white space */
 } aoei_matches;
 
 typedef struct aoei_match {
     const aoei_added_token *token;   /* matched token, borrowed */
-    size_t before_start, before_end; /* text between the last match and this one; may be empty */
-    size_t start, end;               /* the match without stripped white space */
+    size_t before_start, before_end; /* byte range of the text between the previous match and this one; may be empty */
+    size_t start, end;               /* byte range of the match without stripped white space */
 } aoei_match;
 
 /* Finds the next match and returns 1. Returns 0 if there is no further match; the text after the last match is then

@@ -17,7 +17,7 @@
 enum { SHORT = 40 }; /* maximum number of symbols of a word that is merged in place */
 #define NONE UINT32_MAX
 
-/* Consecutive unknown characters whose unknown token has not been added to the symbols yet. */
+/* A run of unknown characters. The unknown token for the run has not been added to the symbols yet. */
 typedef struct unknown {
     int pending;       /* 1: there are such characters; 0: start and end are not used */
     size_t start, end; /* byte range of the characters in word.s */

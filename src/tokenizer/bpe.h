@@ -43,8 +43,8 @@ typedef struct aoei_bpe {
     int32_t fallback[256];         /* ids of the byte tokens <0x00> to <0xFF>; -1: not in the vocabulary */
     int32_t letter_id[256];        /* ids of the letters that represent bytes (byte_letters.h); -1: not in the vocabulary */
     int raw_bytes; /* 1: words contain raw bytes, and the model maps the bytes to letters; 0: words contain characters */
-    /* [split_letter_len] words are split before this character, because no merge joins it to a different preceding character;
-     * "" if words are not split */
+    /* UTF-8 form of a character before which words are split; "": words are not split. The split does not change the tokens,
+     * because no merge joins this character to a different preceding character. */
     char split_letter[5];
     size_t split_letter_len; /* length in bytes */
     aoei_word_cache cache;   /* tokens of words that were encoded before; owned */

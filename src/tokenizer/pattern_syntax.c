@@ -159,7 +159,8 @@ static int code_point(translation *t, size_t most) {
     return put(t, "\\x{") || put_bytes(t, start, end) || put(t, "}") ? AOE_ENOMEM : 0;
 }
 
-/* Translates an escape sequence. t->at is the position after the backslash. */
+/* Translates an escape sequence. t->at is the position after the backslash. in_class: 1 if the escape sequence is between the
+ * brackets of a character class. */
 static int escape(translation *t, int in_class) {
     if (t->at == t->len)
         return reject(t, "a backslash at the end");
@@ -223,7 +224,7 @@ static int escape(translation *t, int in_class) {
     return put_bytes(t, t->at - 2, t->at);
 }
 
-/* Translates [:name:] inside a class. t->at is the position after "[:". */
+/* Translates [:name:] inside a character class. t->at is the position after "[:". */
 static int posix_class(translation *t) {
     static const char *const classes[][2] = {{"alpha:]", "\\p{Alphabetic}"},
                                              {"digit:]", "\\p{Nd}"},
@@ -254,8 +255,8 @@ static int class_escape(translation *t) {
     return rc;
 }
 
-/* Translates a class. t->at is the position after the opening bracket. PCRE2 has no nested classes, so the members of a nested
- * class are added to the outer class. */
+/* Translates a character class such as [a-z]. t->at is the position after the opening bracket. PCRE2 has no nested classes, so
+ * the members of a nested class are added to the outer class. */
 static int class(translation *t) {
     size_t inside = 0;
     int rc = put(t, "[");
