@@ -123,11 +123,12 @@ static int check_limits(const aoe_chat_options *o, double *limit, aoe_error *err
     if (rc || !is_bounded(o))
         return rc;
     if (l.tokens <= 0)
-        return aoei_fail(err, AOE_EARG, "a limit on cost or tokens needs a limit per response; set options.max_tokens");
+        return aoei_fail(err, AOE_EARG,
+                         "options.max_cost and options.max_total_tokens require a limit per response; set options.max_tokens");
     if (l.responses > 1)
         return aoei_fail(
             err, AOE_EARG,
-            "a limit on cost or tokens needs requests for a single response; remove n and best_of from options.request");
+            "options.max_cost and options.max_total_tokens require requests for a single response; remove n and best_of from options.request");
     return 0;
 }
 
@@ -164,9 +165,9 @@ static int check_options(const aoe_chat_options *o, double *limit, aoe_error *er
             if (!strcmp(o->models[k].name, m->name) && !strcmp(o->models[k].api, m->api))
                 return aoei_fail(err, AOE_EARG, "%s: the model is given twice; remove one of them", m->name);
         if (o->max_cost > 0 && m->price_in + m->price_out <= 0 && !m->costs_nothing)
-            return aoei_fail(
-                err, AOE_EARG,
-                "%s: a limit on the cost needs the prices of every model; set options.price (0,0 for a free model)", m->name);
+            return aoei_fail(err, AOE_EARG,
+                             "%s: options.max_cost requires the price of every model; set options.price (0,0 for a free model)",
+                             m->name);
     }
     return check_limits(o, limit, err);
 }
@@ -520,8 +521,8 @@ static int read_status(const aoei_chat_calls *c, call *x, const aoei_http_respon
                      r->status, m->name, *e.message ? ": " : "", e.message,
                      alone                  ? "shorten the text, or set options.skip_failed"
                      : r->status == 429     ? "the account has no credit left; add credit or use another key"
-                     : r->status / 100 == 3 ? "the endpoint has moved; give its new URL"
-                                            : "check the URL, the model and the options");
+                     : r->status / 100 == 3 ? "the endpoint has moved; set options.api to its new URL"
+                                            : "check options.api, options.model and the other options");
 }
 
 static int store_reply(aoei_chat_calls *c, const call *x, aoe_text key, aoe_error *err) {

@@ -95,10 +95,10 @@ static int compare_settings(const char *output, const json_t *before, const json
             continue;
         char *old = was ? aoei_json_text(was, JSON_COMPACT) : NULL;
         char *new = aoei_json_text(is, JSON_COMPACT);
-        const int code =
-            aoei_fail(err, AOE_EARG,
-                      "%s contains runs with %s (before: %.300s; now: %.300s); use the earlier list, or another options.output",
-                      output, compared[i].description, old ? old : "none", new ? new : "others");
+        const int code = aoei_fail(
+            err, AOE_EARG,
+            "%s contains runs with %s (before: %.300s; now: %.300s); restore the earlier setting, or use another options.output",
+            output, compared[i].description, old ? old : "none", new ? new : "others");
         aoei_free(old);
         aoei_free(new);
         return code;

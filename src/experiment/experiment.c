@@ -307,7 +307,7 @@ static void on_ended(void *user, size_t i, const aoei_job_end *end) {
     if (!failure && aoei_trial_read_record(e->o, t, &err))
         failure = err.message;
     if (!failure && !t->record)
-        failure = "the process ended without a record";
+        failure = "the process ended before it wrote record.json; run the experiment again";
     if (failure) {
         e->failed++;
         send_result(e, i, end->seconds, failure);

@@ -95,7 +95,7 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
     if (o->method == AOE_METHOD_SIMCSE_UNSUP && has_teacher && !o->no_projection)
         return aoei_fail(
             err, AOE_EARG,
-            "options.teacher: simcse-unsup trains a projection of the embeddings, which a teacher does not have; set options.no_projection");
+            "options.teacher: simcse-unsup trains a projection of the embeddings, but a teacher has no projection; set options.no_projection");
     for (size_t i = 0; o->method == AOE_METHOD_SIMCSE_UNSUP && i < o->n_data; i++)
         if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
             return aoei_fail(err, AOE_EARG,
@@ -175,15 +175,17 @@ int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_trai
 
 /* ------------------------------------------------------------------ losses */
 
+/* Names of the kinds of examples in messages. */
+static const char *const kind_names[] = {[AOE_EXAMPLES_PAIRS] = "labeled pairs",
+                                         [AOE_EXAMPLES_POSITIVES] = "positives",
+                                         [AOE_EXAMPLES_TRIPLETS] = "triplets",
+                                         [AOE_EXAMPLES_TEXTS] = "texts"};
+
 static int check_kind(const method *m, aoe_example_kind kind, const char *path, aoe_error *err) {
-    static const char *const names[] = {[AOE_EXAMPLES_PAIRS] = "labeled pairs",
-                                        [AOE_EXAMPLES_POSITIVES] = "positives",
-                                        [AOE_EXAMPLES_TRIPLETS] = "triplets",
-                                        [AOE_EXAMPLES_TEXTS] = "texts"};
     if (m->kinds >> kind & 1)
         return AOE_OK;
     return aoei_fail(err, AOE_EARG, "%s: options.method %s trains on %s, not on %s; give other data or choose another method",
-                     path, m->name, m->supported, names[kind]);
+                     path, m->name, m->supported, kind_names[kind]);
 }
 
 /* Returns the weights and temperatures of the objectives for the method of the run and a kind of examples. */
@@ -208,9 +210,12 @@ static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, 
     const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
     if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
         return AOE_OK;
-    return aoei_fail(err, AOE_EARG, "%s: no loss with a weight above 0 is used for %s; increase %s", path,
-                     kind == AOE_EXAMPLES_PAIRS ? "labeled pairs" : "positives",
-                     kind == AOE_EXAMPLES_PAIRS ? "a weight" : "options.w_ibn");
+    static const char *const weights[] = {[AOE_EXAMPLES_PAIRS] = "options.w_cosine, options.w_ibn or options.w_angle",
+                                          [AOE_EXAMPLES_POSITIVES] = "options.w_ibn",
+                                          [AOE_EXAMPLES_TRIPLETS] = "options.w_ibn or options.w_cln",
+                                          [AOE_EXAMPLES_TEXTS] = "options.w_ibn"};
+    return aoei_fail(err, AOE_EARG, "%s: all losses for %s have the weight 0; set %s to a value above 0", path,
+                     kind_names[kind], weights[kind]);
 }
 
 /* Sets the threshold of positive pairs. Fails in two cases: the cosine or angle objective is used but all labels are equal, or

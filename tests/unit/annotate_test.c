@@ -396,7 +396,7 @@ static void cost_limit_needs_response_limit(void **state) {
     b->a.chat.max_cost = 1;
     b->a.chat.request = "{\"max_tokens\": null}";
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "needs a limit per response"));
+    assert_non_null(strstr(b->err.message, "require a limit per response"));
     b->a.chat.request = "{\"n\": 2}";
     assert_int_equal(annotate(b), AOE_EARG);
     assert_non_null(strstr(b->err.message, "requests for a single response"));
@@ -420,7 +420,7 @@ static void free_models(void **state) {
     b->a.chat.max_cost = 1;
     b->model[1].price_in = b->model[1].price_out = 0;
     assert_int_equal(annotate(b), AOE_EARG);
-    assert_non_null(strstr(b->err.message, "stream: a limit on the cost needs the prices"));
+    assert_non_null(strstr(b->err.message, "stream: options.max_cost requires the price"));
     b->model[1].costs_nothing = 1;
     annotate_ok(b);
     assert_int_equal(b->r.chat.asked, 12);

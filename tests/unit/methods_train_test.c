@@ -478,6 +478,11 @@ static void rejected_options(void **state) {
     r.o.objective.hard_negative = INFINITY;
     expect_rejected(&r, AOE_EARG, "options.hard_negative must be finite");
     train_run_destroy(&r);
+    begin(&r, AOE_METHOD_CONTRASTIVE, 1);
+    r.o.objective.w_ibn = r.o.objective.w_cln = 0;
+    r.o.objective.w_cosine = 1; /* the method does not use this loss */
+    expect_rejected(&r, AOE_EARG, "all losses for triplets have the weight 0; set options.w_ibn or options.w_cln");
+    train_run_destroy(&r);
     begin(&r, AOE_METHOD_SBERT_CLASSIFICATION, 0);
     r.o.classes = 1;
     expect_rejected(&r, AOE_EARG, "options.classes is 1; give 2 to");
