@@ -291,12 +291,10 @@ static int is_damaged(int code) {
     return code == AOE_EFORMAT || code == AOE_ENOENT;
 }
 
-/* Removes the advice at the end of an error message. The advice, such as "download it again", does not apply to checkpoints. */
+/* Removes the advice at the end of an error message, which follows a semicolon. The advice, such as "download it again", does
+ * not apply to checkpoints. */
 static void remove_advice(char *message) {
-    char *end = strstr(message, "fetch");
-    end = end ? end : strrchr(message, ';');
-    while (end && end > message && strchr(" :;,", end[-1]))
-        end--;
+    char *end = strrchr(message, ';');
     if (end)
         *end = 0;
 }
