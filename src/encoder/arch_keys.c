@@ -93,8 +93,10 @@ static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error
                          "%s: num_attention_heads %zu is not a multiple of num_key_value_heads %zu; correct one of them", file,
                          c->heads, c->kv_heads);
     if (c->rope.theta > 0 && aoei_head_dim(c) % 2)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"head_dim\" is %zu; rotary positions need an even size", file,
-                         aoei_head_dim(c));
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: \"head_dim\" is %zu; it must be even, because rotary position embeddings rotate pairs of components", file,
+            aoei_head_dim(c));
     return 0;
 }
 

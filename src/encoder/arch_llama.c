@@ -42,15 +42,16 @@ static void defaults_qwen2(aoei_encoder_config *c) {
     c->no_qkv_bias = 0;
 }
 
-/* Reads the required number `key` of the object `scaling` (rope_scaling) into *out. The number must be at least `low`. */
+/* Reads the required number `key` of the object `scaling` (rope_scaling or rope_parameters) into *out. The number must be at
+ * least `low`. */
 static int need_factor(const json_t *scaling, const char *key, double *out, double low, const char *file, aoe_error *err) {
     double v = 0;
     const int rc = aoei_json_double(scaling, key, &v, file, err);
     *out = v;
     if (rc || v >= low)
         return rc;
-    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" of the rotary positions is %g or missing; it must be at least %g", file, key,
-                     v, low);
+    return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" in rope_scaling or rope_parameters is missing or %g; it must be at least %g",
+                     file, key, v, low);
 }
 
 static int read_llama3(aoei_rope *r, const json_t *scaling, const char *file, aoe_error *err) {
@@ -61,8 +62,8 @@ static int read_llama3(aoei_rope *r, const json_t *scaling, const char *file, ao
         return rc;
     if (r->high <= r->low || !r->positions)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: rotary positions need high_freq_factor above low_freq_factor and "
-                         "original_max_position_embeddings above 0; correct the values",
+                         "%s: rope_type \"llama3\" requires high_freq_factor above low_freq_factor and "
+                         "original_max_position_embeddings above 0; correct these keys",
                          file);
     return 0;
 }
@@ -88,14 +89,14 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
         for (void *k = json_object_iter((json_t *)scaling); k; k = json_object_iter_next((json_t *)scaling, k))
             if (strcmp(json_object_iter_key(k), "rope_theta") != 0 &&
                 strcmp(json_object_iter_key(k), "partial_rotary_factor") != 0)
-                return aoei_fail(err, AOE_EUNSUPPORTED, "%s: rotary positions have \"%s\" but no \"rope_type\"; add the type",
-                                 file, json_object_iter_key(k));
+                return aoei_fail(err, AOE_EUNSUPPORTED,
+                                 "%s: rope_scaling or rope_parameters has \"%s\" but no \"rope_type\"; add \"rope_type\"", file,
+                                 json_object_iter_key(k));
     while (type && i < sizeof types / sizeof *types && strcmp(types[i].name, type) != 0)
         i++;
     if (i == sizeof types / sizeof *types)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: rotary positions of type \"%s\" are not supported (supported: default, linear, dynamic, llama3)",
-                         file, type);
+                         "%s: rope_type \"%s\" is not supported (supported: default, linear, dynamic, llama3)", file, type);
     r->scaling = types[i].scaling;
     r->factor = r->low = r->high = 0;
     r->positions = 0;
@@ -142,16 +143,17 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
     if (!types || json_is_null(types))
         return 0;
     if (json_array_size(types) != c->layers)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_types\" is not a list of %zu names; correct the value", file,
-                         c->layers);
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_types\" is not a list of %zu names, one per layer; correct the list",
+                         file, c->layers);
     for (size_t i = 0; i < c->layers; i++) {
         const char *type = json_string_value(json_array_get(types, i));
         const int window = type && !strcmp(type, "sliding_attention");
         if (!window && (sliding || !type || strcmp(type, "full_attention") != 0))
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: layer_types \"%s\" of layer %zu is not supported (supported: full_attention, then "
-                             "sliding_attention up to the last layer)",
-                             file, type ? type : "", i);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: layer_types \"%s\" of layer %zu is not supported; use full_attention for the first layers and "
+                "sliding_attention for all later layers",
+                file, type ? type : "", i);
         sliding += (size_t)window;
     }
     c->window_from = c->layers - sliding;

@@ -52,7 +52,10 @@ static int check_total(const aoei_encoder_config *c, const char *file, aoe_error
         goto fail;
     return 0;
 fail:
-    return aoei_fail(err, AOE_EFORMAT, "%s: the model is too large for memory; correct the sizes", file);
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the weights need more bytes than this machine can address; reduce hidden_size, vocab_size or the "
+                     "number of layers",
+                     file);
 }
 
 int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {

@@ -71,8 +71,9 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         offset = end;
     }
     if (arena->overflow)
-        return aoei_fail(err, AOE_ENOMEM,
-                         "out of memory: cannot allocate packed copies of the weights; use a smaller model or float32");
+        return aoei_fail(
+            err, AOE_ENOMEM,
+            "out of memory: cannot allocate packed copies of the weights; use a smaller model or the data type float32");
     p->n_tasks = p->segments ? aoei_adamw_plan(p->segments, p->n_slots) : 0;
     return AOE_OK;
 }

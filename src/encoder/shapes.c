@@ -42,7 +42,7 @@ int aoei_shape_config(aoei_encoder_config *c, const aoe_shape *s, aoe_error *err
     if (!arch || !arch->defaults)
         return aoei_fail(
             err, AOE_EARG,
-            "options.shape.architecture '%s' cannot be created from sizes; omit it, or use the architecture of a named shape",
+            "options.shape.architecture '%s' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, qwen2, ran)",
             name);
     arch->defaults(c);
     arch->set_shape(c, s);

@@ -166,7 +166,8 @@ int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batc
     if (d->form == AOE_DISTILL_KL && d->dims != batch->D)
         return aoei_fail(
             err, AOE_EARG,
-            "the vectors have %zu components but the vectors of the teacher have %zu; AOE_DISTILL_KL needs equal numbers",
+            "the vectors have %zu components, but the vectors of the teacher have %zu; use AOE_DISTILL_COSINE, or a teacher "
+            "with vectors of equal size",
             batch->D, d->dims);
     if (!ctx) {
         const int rc = aoei_context_serial(&serial, err);
