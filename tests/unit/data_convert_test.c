@@ -38,7 +38,7 @@ static aoei_buffer convert(const char *path, aoe_data_convert_options o, aoe_dat
     return out;
 }
 
-/* Asserts that a file with this name and text is converted to want. */
+/* Asserts that the file `name` with the contents `text` is converted to the text `want`. */
 static void expect(const char *name, const char *text, aoe_data_convert_options o, const char *want) {
     char *path = test_write_text(test_dir, name, text);
     aoei_buffer out = convert(path, o, NULL);
@@ -233,8 +233,8 @@ static void test_other_conversions(void **state) {
         "in.jsonl:1: column 'query' contains a list or an object, which .tsv cannot represent; use .jsonl for the output");
 }
 
-/* Tests negatives that are drawn at random. In the file, each of six texts forms a positive pair with two of the others. The
- * remaining three texts are the possible negatives of this text. */
+/* Tests negatives that are drawn at random. The file contains six texts, each of which forms a positive pair with two other
+ * texts. Its possible negatives are the remaining three texts. */
 static void test_drawn_negatives(void **state) {
     (void)state;
     static const char ring[] = "query\tpositive\na\tb\nb\tc\nc\td\nd\te\ne\tf\nf\ta\n";

@@ -133,7 +133,7 @@ static float *copy_of(const setup *s, aoei_tensor t) {
     return host;
 }
 
-/* Runs check for float32 and bf16, every instruction set, every shape, and 1 to 3 threads (under a sanitizer only 3
+/* Calls `check` for float32 and bf16, every instruction set, every shape, and 1 to 3 threads (under a sanitizer only 3
  * threads). */
 static void for_all_configurations(void (*check)(setup *s, float **kept)) {
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1) * SHAPES; k++) {

@@ -139,7 +139,7 @@ static void resumes_after_interruption(void **state) {
     train_run_destroy(&r);
 }
 
-/* Asserts that the run fails with AOE_EARG and a message that contains fragment. */
+/* Asserts that the run fails with AOE_EARG and a message that contains `fragment`. */
 static void expect_rejected(train_run *r, const char *fragment) {
     aoe_error err = {0};
     const int code = train_run_go(r, 1, &err);

@@ -428,7 +428,7 @@ static void examples_by_method(void **state) {
     }
 }
 
-/* Asserts that the run fails with this code and a message that contains fragment, and creates no output. */
+/* Asserts that the run fails with this code and a message that contains `fragment`, and creates no output. */
 static void expect_rejected(train_run *r, int code, const char *fragment) {
     aoe_error err = {0};
     const int got = train_run_go(r, 1, &err);

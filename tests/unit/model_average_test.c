@@ -132,7 +132,7 @@ static void averages_the_weights(void **state) {
     free(to);
 }
 
-/* Asserts that models a and b cannot be averaged, with an error that contains fragment and without an output. */
+/* Asserts that models a and b cannot be averaged, that the error message contains `fragment`, and that no output is written. */
 static void expect_rejected(const char *a, const char *b, const char *fragment) {
     const char *paths[2] = {a, b};
     char *to = test_path(dir, "none");

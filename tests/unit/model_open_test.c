@@ -142,7 +142,7 @@ static void reports_model_info(void **state) {
 }
 
 /* Writes a model as specified by spec and asserts that opening it fails with the error `code`. The message must contain the
- * directory, fragment and fragment2. */
+ * path of the directory, `fragment` and `fragment2`. */
 static void expect_rejected(const test_model_spec *spec, int code, const char *fragment, const char *fragment2) {
     char *dir = test_dir_create();
     aoe_model *m;

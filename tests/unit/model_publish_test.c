@@ -59,7 +59,7 @@ int unlinkat(int parent, const char *name, int flags) {
     return (int)syscall(SYS_unlinkat, parent, name, flags);
 }
 
-/* Runs fn(dir) in a child process that is killed before its n-th step. Returns 1 if fn completed. */
+/* Calls fn(dir) in a child process and kills the process before its n-th step. Returns 1 if fn returned before that step. */
 static int run_killed(void (*fn)(const char *dir), const char *dir, int n) {
     int status;
     pid_t pid = fork();

@@ -35,8 +35,8 @@ static int has(const char *dir, const char *name) {
     return aoei_entry_exists(dir, name);
 }
 
-/* Opens the model in dir with options o and saves it to the directory `to`. record: training record that is saved with the
- * model. */
+/* Opens the model in dir with options o and saves it to the directory `to`. record: JSON description of the training, which is
+ * saved with the model; NULL: none. */
 static void resave(const char *dir, const char *to, const aoe_model_options *o, json_t *record) {
     aoe_model *m;
     aoe_error err;

@@ -245,7 +245,8 @@ static void reads_the_new_layout(void **state) {
     test_dir_remove(dir);
 }
 
-/* Asserts that reading the settings of dir fails with the error `code` and a message that contains fragment and dir. */
+/* Asserts that reading the settings of dir fails with the error `code` and a message that contains `fragment` and the path
+ * `dir`. */
 static void expect_rejected(const char *dir, int code, const char *fragment) {
     aoei_settings s;
     aoe_error err;

@@ -133,9 +133,9 @@ static void test_round_trip(void **state) {
     free(path);
 }
 
-/* Tests the names that are written for a set of targets. A name selects every module whose name ends with it, such as
- * "output.dense" and "attention.output.dense". If it would select too many modules, it is written once per layer, with the
- * number of the layer. The pooler is never a target. */
+/* Tests the names that are written for a set of targets. PEFT adapts every module whose name ends with a target name, so
+ * "output.dense" also selects the module "attention.output.dense". If a target name would select modules that are not targets,
+ * it is written once per layer, with the number of the layer. The pooler is never a target. */
 static void test_written_names(void **state) {
     (void)state;
     aoei_encoder_config c = bert();

@@ -135,7 +135,7 @@ static aoei_encoder_config config(size_t which) {
 }
 enum { CONFIGS = 2 };
 
-/* Calls check for float32 and bf16, the lowest and the highest instruction set, 1 and 3 threads, and every configuration.
+/* Calls `check` for float32 and bf16, the lowest and the highest instruction set, 1 and 3 threads, and every configuration.
  * Sanitizer builds use only 3 threads. kept: results with the first number of threads, with which later results are
  * compared. */
 static void run_in_all_setups(void (*check)(setup *s, float **kept)) {

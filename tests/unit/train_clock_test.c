@@ -35,7 +35,7 @@ static double schedule(double seconds) {
     return PEAK * (fraction < 0.1 ? fraction / 0.1 : (1 - fraction) / 0.9);
 }
 
-/* rate: learning rate of the current step. Asserts that it is the scheduled rate at a time between the two previous step
+/* Asserts that `rate`, the learning rate of the current step, is the scheduled rate at a time between the two previous step
  * events. */
 static void check_rate(const observer *w, double rate) {
     const double from = w->before[0] + w->earlier, to = w->before[1] + w->newer;
