@@ -12,7 +12,8 @@
 
 /* The mode in which an encoder runs. It determines which activations are kept in memory. */
 typedef struct aoei_encoder_mode {
-    aoei_dtype type; /* type of activations and of operands of matmuls; statistics and weight gradients are float32 */
+    aoei_dtype type; /* type of activations and of operands of matmuls; the statistics of norms and the gradients of weights are
+                        float32 */
     int training;    /* 1: the forward pass keeps the activations that the backward pass needs */
     int recompute;   /* 1: only the output of each layer is kept, and the backward pass repeats the forward pass of each layer;
                         used in training only */

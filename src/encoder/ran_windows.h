@@ -48,7 +48,7 @@ typedef struct aoei_ran_windows {
     uint32_t *offsets;
     uint32_t *round_first; /* for each window, the position of its first row in its text, where every window has a row for its
                               cell; selects dropout masks */
-    uint32_t *round_text;  /* index of the text of each window, which selects dropout masks */
+    uint32_t *round_text;  /* for each window, the text_index (aoei_batch) of its text, which selects dropout masks */
     aoei_attention_span *round_spans; /* for each window, the attention of all its rows to all its rows */
     /* lists in step order, with C elements except `singles` */
     uint32_t *previous; /* for each window, the index in step order of the previous window of its text; for the first window of
@@ -56,7 +56,7 @@ typedef struct aoei_ran_windows {
     uint32_t *text;     /* index in the batch of the text of each window */
     uint32_t *row;      /* for each window, the index of the row of its cell in its round */
     uint32_t *step_first;  /* for each window, the position of its cell in its text, as in round_first; selects dropout masks */
-    uint32_t *step_text;   /* index of the text of each window, which selects dropout masks */
+    uint32_t *step_text;   /* for each window, the text_index (aoei_batch) of its text, which selects dropout masks */
     uint32_t *step_number; /* number of each window within its text */
     uint32_t *singles;     /* [C + 1] 0, 1, 2, ...: the offsets of a batch with one row per text */
     aoei_attention_span *step_spans; /* for each window, the attention of its cell to its rows; the index of the query row is
@@ -71,7 +71,7 @@ typedef struct aoei_ran_windows {
     /* Lists of a block. A block is a range of tokens of the batch that memory review processes at once. A part is the set of
      * those tokens of the block that belong to one text. */
     uint32_t *block_offsets; /* [texts + 1] index in the block of the first token of each part */
-    uint32_t *block_text;    /* [texts] index of the text of each part, which selects dropout masks */
+    uint32_t *block_text;    /* [texts] for each part, the text_index (aoei_batch) of its text, which selects dropout masks */
     uint32_t *block_first;   /* [texts] position in its text of the first token of each part, which selects dropout masks */
     aoei_attention_span *block_spans; /* [texts] for each part, the attention of its tokens to the cells of its text */
 } aoei_ran_windows;

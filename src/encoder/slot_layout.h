@@ -15,6 +15,8 @@
 
 #include <stddef.h>
 
+/* Slots of the weights outside the layers. The word embedding table is [V, D]; the other two tables have one row per position
+ * or per token type; norms are [1, D]. */
 enum {
     AOEI_W_WORD,
     AOEI_W_POSITION,

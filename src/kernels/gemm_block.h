@@ -2,9 +2,9 @@
  * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels and tiles. A panel is a group
  * of adjacent columns; a tile is a few rows of one panel. A block of K is a range of k, for which a tile kernel keeps the sums
  * of its tile in registers. The code for an instruction set provides the packing of operands, the tile kernels and the
- * epilogue. Operands are packed as 32-bit words. A word is a float32, or a pair of bf16 that are adjacent along k. Pairs are
- * used if the instruction set can multiply bf16. Between blocks of K, the running sums are stored exactly as float32, so block
- * sizes do not change results.
+ * epilogue. Operands are packed as 32-bit words. A word is a float32, or a pair of bf16 elements with adjacent k. Pairs are
+ * used if the instruction set has an instruction that multiplies bf16. Between blocks of K, the running sums are stored exactly
+ * as float32, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
@@ -15,8 +15,8 @@
 typedef struct aoei_gemm_tile {
     const float *a;  /* [K][rows] packed words of A */
     const float *b;  /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
-    size_t b_row;    /* distance between rows of a panel of B in words */
-    size_t b_panel;  /* distance between panels of B in words; only wide tiles use it */
+    size_t b_row;    /* distance between the words of b for adjacent k, in words */
+    size_t b_panel;  /* distance between adjacent panels of B, in words; used for wide tiles only */
     size_t K;        /* length of the block of K in words */
     float *sums;     /* [rows][columns] running sums, float32 */
     size_t sums_row; /* distance between rows of running sums in floats */
@@ -25,8 +25,8 @@ typedef struct aoei_gemm_tile {
     int first;       /* 1: the sums start from 0 instead of the stored values */
 } aoei_gemm_tile;
 
-/* Number of panels of a wide tile. If A has a single row, the kernel computes several panels at a time, so that the CPU can
- * execute enough independent sums in parallel. Such a tile is called wide. */
+/* Number of panels of a wide tile. If A has a single row, a tile kernel computes the elements of this row in several panels at
+ * a time, so that the CPU has enough independent sums to compute in parallel. Such a tile is called wide. */
 #define AOEI_GEMM_WIDE ((size_t)4)
 
 typedef void aoei_gemm_tile_fn(const aoei_gemm_tile *t);

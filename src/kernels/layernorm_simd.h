@@ -5,11 +5,11 @@
  * - NORM_LOAD and NORM_STORE: load and store of a vector
  * - NORM_LOAD_PART and NORM_STORE_PART: load and store of the first n lanes of a vector
  * - NORM(op): name of the function for op
- * Row sums are computed in double. The forward pass uses two accumulators per sum. The vectors of a row are added alternately
- * to the first and to the second accumulator, in pairs. If one vector remains after the last pair, it is added to the second
- * accumulator. A last vector with fewer than VF_LANES elements is added to the first accumulator. Finally, the two accumulators
- * are added, and then the lanes of the result are added. The backward pass uses one accumulator per sum. Parameter gradients
- * are summed in float32, row by row.
+ * Row sums are computed in double. The forward pass uses two accumulators per sum. Of each pair of adjacent vectors of a row,
+ * the first vector is added to the first accumulator and the second to the second accumulator. A vector that remains after the
+ * last pair is added to the second accumulator. A last vector with fewer than VF_LANES elements is added to the first
+ * accumulator. Finally, the two accumulators are added, and then the lanes of the result are added. The backward pass uses one
+ * accumulator per sum. Parameter gradients are summed in float32, row by row.
  */
 #include <math.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The loss of in-batch negatives (equation 2 of the AnglE paper; docs/objectives.md). A batch of B pairs has N = 2B unit
  * vectors, in the order x0 y0 x1 y1 ... They are the rows of a matrix. Each row is an anchor: the loss contains a softmax over
- * the cosines of this row with all other rows.
+ * the scores of this row with all other rows. The score S_uv of rows u and v is their cosine divided by the temperature; the
+ * target T_uv is above 0 if v is a positive of u. ibn.c contains the formulas.
  *
  * Matrices are stored in panels of AOEI_PANEL_F64 adjacent columns (kernels/kernels.h). The [N, N] matrix of scores is
  * symmetric, so only the blocks on and below the diagonal are computed. Its columns are processed in strips that fit in a

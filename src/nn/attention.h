@@ -32,8 +32,8 @@ size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, a
  * before they are multiplied by v. scratch is allocated by aoei_workspace_take. */
 void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                             const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch);
-/* Computes the gradients dq, dk and dv and overwrites these tensors. The backward pass recomputes the probabilities, so the
- * forward pass stores nothing for it. */
+/* Computes dq, dk and dv, the gradients of q, k and v, from dout, the gradient of out. dq, dk and dv are overwritten. The
+ * backward pass recomputes the probabilities, so the forward pass stores nothing for it. */
 void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
                              aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch, const aoei_attention *a,
                              aoei_tensor scratch);
@@ -42,7 +42,7 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
  * attends to all keys in rows [k_first, k_first + k_rows) of k and v. */
 typedef struct aoei_attention_span {
     uint32_t q_first, q_rows, k_first, k_rows; /* rows of the queries; rows of the keys */
-    uint32_t text;                             /* index of the text, which selects dropout masks */
+    uint32_t text;                             /* number of the text, which selects dropout masks (text_index of aoei_batch) */
     uint32_t position;                         /* position of the first query in its text, which selects dropout masks */
 } aoei_attention_span;
 /* Returns the size in bytes of the scratch tensor for spans of up to max_queries queries and max_keys keys. */
