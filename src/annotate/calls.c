@@ -298,8 +298,9 @@ void aoei_chat_calls_destroy(aoei_chat_calls *c) {
     aoei_free(c);
 }
 
-/* Creates the key by which the cache finds a call: the URL, a line end and the request body. The API key is not part of it.
- * Sets *body to the offset of the request body in *key. */
+/* Creates the key under which the cache stores the response of a call: the URL, a line end and the request body. Sets *body
+ * to the offset of the request body in *key. The API key is not stored. Errors: AOE_EARG if the request body contains the
+ * API key. */
 static int make_key(const aoei_chat_calls *c, size_t model, aoe_text prompt, aoei_buffer *key, size_t *body, aoe_error *err) {
     const aoei_chat_settings s = settings_of(c->o, model);
     const char *url = c->endpoint[model].url, *secret = c->o->models[model].key;

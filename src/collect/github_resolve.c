@@ -119,8 +119,8 @@ static int find_target(aoei_collection *c, const aoei_mention *m, uint32_t *targ
     return code;
 }
 
-/* Adds the links of one issue. s: [n] mentions of the issue that keep_valid has returned; marked: 1 if the issue is marked as a
- * duplicate; weak: 1 if all links are weak. */
+/* Adds the links of one issue. s: [n] valid mentions of the issue, as selected by keep_valid; marked: 1 if the issue is marked
+ * as a duplicate; weak: 1 if all links are weak. */
 static int link_issue(aoei_collection *c, const ordered_mention *s, size_t n, int marked, int weak, aoe_error *err) {
     const uint32_t from = s[0].m.issue;
     const int closed = c->issues.issue[from].closed;

@@ -23,9 +23,10 @@ typedef struct aoei_line_counts {
 int aoei_line_counts_add(aoei_line_counts *c, aoe_text body, aoe_error *err);
 void aoei_line_counts_free(aoei_line_counts *c); /* accepts a zeroed struct */
 
-/* Appends the text of an issue to `out`. clean: sum of AOE_ISSUE_CLEAN_*. counts: counts of the lines in the bodies of the
- * repository, by which template lines are recognized; may be NULL. CRLF becomes LF, and blank lines at both ends are removed.
- * If clean is not 0, several blank lines in succession become one. Errors: AOE_ENOMEM. */
+/* Appends the text of an issue to `out`. clean: sum of AOE_ISSUE_CLEAN_*. counts: for each line, the number of issue bodies
+ * of the repository that contain it; this number determines whether the line is a template line. NULL: no line is
+ * considered a template line. CRLF becomes LF, and blank lines at both ends are removed. If clean is not 0, several blank lines
+ * in succession become one. Errors: AOE_ENOMEM. */
 int aoei_issue_text(aoei_buffer *out, aoe_text title, aoe_text body, unsigned clean, const aoei_line_counts *counts,
                     aoe_error *err);
 

@@ -278,8 +278,8 @@ static size_t score_titles(aoei_candidates *c, uint32_t query) {
     return n_found;
 }
 
-/* Returns the place of the allowed candidate whose title is most similar to the query's title, or NO_CANDIDATE. Any candidate
- * that was not chosen before is preferred to the candidates that were. */
+/* Returns the place of the allowed candidate whose title is most similar to the query's title, or NO_CANDIDATE. A candidate
+ * that was not chosen before is preferred to every candidate that was chosen before. */
 static uint32_t most_similar(aoei_candidates *c, const constraints *q) {
     const size_t n = score_titles(c, q->query);
     uint32_t best = NO_CANDIDATE;

@@ -19,7 +19,8 @@ struct aoe_dev_set {
     int evaluated;    /* 1: the set was evaluated at least once; only the first evaluation warns about truncated texts */
 };
 
-/* Logs the numbers of skipped and dropped rows. Errors: AOE_EFORMAT if all labels are equal. */
+/* Logs how many bad rows were skipped, and how many rows have a label that the label map drops. Errors: AOE_EFORMAT if all
+ * labels are equal. */
 static int check_pairs(const aoe_dev_set *d, aoe_error *err) {
     const char *name = aoei_pairs_name(d->pairs);
     const size_t skipped = aoe_pairs_skipped(d->pairs), dropped = aoe_pairs_dropped(d->pairs);

@@ -100,7 +100,8 @@ static int redirect(const char *log) {
     return in < 0 || out < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0;
 }
 
-/* Runs job i in the child process, and then ends the process. fd: write end of the pipe. before: signal mask to restore. */
+/* Runs job i in the child process, and then ends the process. fd: write end of the pipe. parent: process id of the parent.
+ * before: signal mask to restore. */
 static void run_child(const scheduler *s, size_t i, int fd, pid_t parent, const sigset_t *before) {
     const aoei_job *job = &s->p->job[i];
     aoei_child child = {.fd = fd};

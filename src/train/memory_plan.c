@@ -54,8 +54,9 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
     return rc;
 }
 
-/* Sets plan->objectives to the bytes of the memory for objectives: their workspace, the embeddings and their gradients, and the
- * copies of the embeddings that the objectives use. */
+/* Sets plan->objectives to the number of bytes that the objectives need: their workspace, and three arrays of embeddings.
+ * The first array contains the embeddings and later their gradients (aoei_pair_step.pooled). The others are host and
+ * host_grad. */
 static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
     const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_pair_objective_workspace(pairs, aoe_model_dims(m));
     size_t vectors;
