@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the training step on labeled pairs. A step that processes a batch in chunks (GradCache) is compared with a step without
- * chunks. In float32, losses and gradients must be bit-identical. In bf16, they must be bit-identical if chunks end at
- * multiples of 32 tokens, and close otherwise. The tests cover dropout, recomputation of activations, gradient accumulation,
- * and several numbers of threads. The tests in tests/grad compare the gradients with finite differences.
+ * chunks. In float32, losses and gradients must be bit-identical. In bf16, the losses must be bit-identical; the gradients must
+ * be bit-identical if chunks end at multiples of 32 tokens, and close otherwise. The tests cover dropout, recomputation of
+ * activations, gradient accumulation, and several numbers of threads. The tests in tests/grad compare the gradients with finite
+ * differences.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -121,8 +122,8 @@ static void assert_identical(const outcome *want, const variant *v) {
     free(got.grad);
 }
 
-/* Runs the step with every chunk size, with and without recomputation, and on 1 to 3 threads. Asserts that the results equal
- * the results of the step without chunks on one thread. */
+/* Runs the step with each of the n chunk sizes, with and without recomputation. Chunk size i uses 1 + i % 3 threads. Asserts
+ * that the results equal the results of the step without chunks on one thread. */
 static void check_chunks(variant v, const size_t *chunks, size_t n) {
     v.threads = 1;
     v.chunk_pairs = 0;
@@ -155,7 +156,8 @@ static void test_float32(void **state) {
             }
 }
 
-/* Tests bf16 with chunks of 2 and 4 pairs, which have 32 and 64 tokens, so that results are bit-identical. */
+/* Tests bf16 with chunks of 2 and 4 pairs, which have 32 and 64 tokens, and with one chunk of all pairs, so that results are
+ * bit-identical. */
 static void test_bf16_multiples(void **state) {
     (void)state;
     static const size_t chunks[] = {2, 4, PAIRS};

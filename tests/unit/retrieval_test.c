@@ -150,7 +150,7 @@ static void test_random_queries(void **state) {
     free(path);
 }
 
-/* A text and its position in the ranking of a query. */
+/* A text (its index) and its cosine with a query. */
 typedef struct ranked {
     double cosine;
     size_t text;
