@@ -121,7 +121,8 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Writes the expected embedding of text i to out[D]: the mean of the token embeddings in double, rounded once to float. */
+/* Writes the expected embedding of text i to out[D]: the mean of the token embeddings in double, rounded once to float. If
+ * normalize is 1, the mean is divided by its norm. */
 static void reference(size_t i, int normalize, float *out) {
     float mean[D];
     double squares = 0;
@@ -336,7 +337,7 @@ static void normalizes_as_specified(void **state) {
 }
 
 /* Writes the model directory that s describes. Unless name is NULL, also writes text to the file `name` in the directory.
- * Asserts that opening the directory fails with the error `code` and a message that contains `part`. */
+ * Asserts that opening the directory fails with the error `code` and a message that contains `fragment`. */
 static void expect_rejected(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
                             const char *fragment) {
     char *dir = test_dir_create();
