@@ -126,7 +126,7 @@ static int bench(const aoe_context *ctx, size_t B) {
     problem p;
     int failed = create(&p, B);
     if (failed)
-        fprintf(stderr, "loss_bench: %zu pairs: the number must be at least 1, or there is not enough memory\n", B);
+        fprintf(stderr, B ? "loss_bench: out of memory for %zu pairs\n" : "loss_bench: %zu pairs: give at least 1 pair\n", B);
     for (size_t i = 0; !failed && i < sizeof terms / sizeof *terms; i++)
         failed = measure(ctx, &p, i);
     destroy(&p);

@@ -30,15 +30,16 @@ static int (*const programs[])(void) = {
 static const char usage[] =
     "usage: aoe-check [--seed N] [--no-speed] [OP...]\n"
     "\n"
-    "Checks every kernel of every tier this CPU has against a double-precision oracle: each dimension swept alone\n"
-    "from 1 to two blocks and one, random sizes, unaligned and strided operands, canaries, poisoned outputs, special\n"
-    "values. Then times it on one thread. With OP (gemm_bf16, softmax, ...) only those whose names start so.\n"
+    "Compares the kernels of all tiers (instruction sets) of this CPU with double precision, and measures their\n"
+    "speed on one thread. If OPs are given, for example gemm_bf16 or softmax, tests only the kernels whose names\n"
+    "begin with an OP.\n"
     "\n"
-    "  --seed N     seed of the random cases (1)\n"
-    "  --no-speed   no timing\n"
-    "  --list       the ops\n"
+    "  --seed N     random seed of the test cases (default: 1)\n"
+    "  --no-speed   do not measure the speed\n"
+    "  --list       print the names of all ops\n"
     "\n"
-    "AOE_CPU=c|avx2|avx512|avx512bf16|amx leaves out higher tiers. The exit code is 0 when all is right.\n";
+    "The environment variable AOE_CPU=c|avx2|avx512|avx512bf16|amx excludes higher tiers. The exit code is 0 if all\n"
+    "kernels passed, 1 if a kernel failed, and 2 after a usage error.\n";
 
 typedef struct options {
     int speed;        /* 1: the speed is measured */
@@ -77,7 +78,7 @@ static int parse(options *o, int argc, char **argv) {
             setenv("AOE_TEST_SEED", argv[++i], 1);
         } else if (choose(o, argv[i])) {
         } else {
-            fprintf(stderr, "aoe-check: %s is neither an option nor an op; try --help or --list\n", argv[i]);
+            fprintf(stderr, "aoe-check: '%s' is neither an option nor an op; see aoe-check --help and --list\n", argv[i]);
             return 3;
         }
     }
@@ -150,7 +151,7 @@ int main(int argc, char **argv) {
     int code = parse(&o, argc, argv);
     FILE *log = code ? NULL : tmpfile();
     if (!code && !log) {
-        perror("aoe-check: no temporary file");
+        perror("aoe-check: cannot create a temporary file");
         code = 2;
     }
     if (!code) {

@@ -149,7 +149,7 @@ static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {
     if (aoe_bench(ctx, &o->bench, &result, &err))
         return cli_fail("%s", err.message);
     if (result.layers_timed < o->bench.shape.layers)
-        cli_note("%s: only %zu of %zu layers, without the vocabulary, were measured; the times are multiplied by %zu", o->shape,
+        cli_note("%s: measured %zu of %zu layers, without token embeddings; the times are multiplied by %zu", o->shape,
                  result.layers_timed, o->bench.shape.layers, o->bench.shape.layers / result.layers_timed);
     if (o->general.json)
         print_json(o, &result, ctx);

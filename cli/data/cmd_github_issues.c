@@ -46,7 +46,7 @@ static int parse_clean(void *target, const char *text, aoe_error *err) {
     for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char word[32];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
-        const size_t i = cli_choose(names, word, "part to take out", err);
+        const size_t i = cli_choose(names, word, "part", err);
         if (!names[i])
             return err->code;
         clean |= 1u << i;

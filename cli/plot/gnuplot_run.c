@@ -105,10 +105,11 @@ static const char *reason(char *text) {
 /* Reports that gnuplot could not be started. error: errno value of the failure. */
 static int fail_start(const char *name, int error) {
     if (error == ENOENT || error == EACCES || error == ENOTDIR)
-        return cli_fail("gnuplot is not installed; %s.gp and %s.dat are written: install gnuplot (Debian: apt-get install "
-                        "gnuplot-nox) and run gnuplot on the .gp file in its folder",
-                        aoei_path_name(name), aoei_path_name(name));
-    return cli_fail("cannot start gnuplot: %s; %s.gp and .dat are written", strerror(error), name);
+        return cli_fail(
+            "gnuplot is not installed; install gnuplot (Debian: apt-get install gnuplot-nox) and run gnuplot %s.gp in "
+            "the directory that contains %s.gp and %s.dat",
+            aoei_path_name(name), aoei_path_name(name), aoei_path_name(name));
+    return cli_fail("cannot start gnuplot: %s; the script %s.gp and the data %s.dat were written", strerror(error), name, name);
 }
 
 /* Runs gnuplot on the script, in the directory of the script, and waits until it ends. Sets *status to its exit status, and

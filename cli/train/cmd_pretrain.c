@@ -79,7 +79,7 @@ static void describe(const void *own, const aoe_train_event *e) {
     const options *o = own;
     const aoe_pretrain_options *p = &o->p;
     if (p->args.max_minutes > 0)
-        cli_note("%g minutes of steps of %zu sequences", p->args.max_minutes, p->batch_size);
+        cli_note("%g minutes, %zu sequences per step", p->args.max_minutes, p->batch_size);
     else
         cli_note("%zu step%s of %zu sequences", e->steps, cli_plural(e->steps), p->batch_size);
     if (e->steps < FEW_STEPS && !p->args.max_steps && p->args.max_minutes <= 0 && p->batch_size > 1)

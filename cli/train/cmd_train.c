@@ -35,7 +35,7 @@ static void describe(const void *own, const aoe_train_event *e) {
                  t->method == AOE_METHOD_ANGLE ? "in-batch negatives: " : "", e->ibn_threshold);
     char length[48];
     if (t->args.max_minutes > 0)
-        snprintf(length, sizeof length, "%g minutes of steps", t->args.max_minutes);
+        snprintf(length, sizeof length, "%g minutes", t->args.max_minutes);
     else
         snprintf(length, sizeof length, "%zu step%s", e->steps, cli_plural(e->steps));
     char files[48] = "";

@@ -6,7 +6,7 @@ word_model model
 plot() { # plot KIND...: runs aoe plot without gnuplot and expects exit code 1 and the message about gnuplot
     code=0
     PATH= "$AOE" plot "$@" 2>err || code=$?
-    [ $code = 1 ] && grep -q '^aoe: gnuplot is not installed; .* install gnuplot (Debian: apt-get install gnuplot-nox)' err && return
+    [ $code = 1 ] && grep -q '^aoe: gnuplot is not installed; install gnuplot (Debian: apt-get install gnuplot-nox)' err && return
     echo "exit code $code: $*"
     cat err
 }

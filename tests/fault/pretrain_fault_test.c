@@ -126,7 +126,7 @@ static void check(int (*run)(const char *output, int resume, aoe_error *err), co
         if (n % 9)
             continue;
         if ((code = run(output, 1, &err)))
-            fail_msg("after allocation %llu: %s", (unsigned long long)n, err.message);
+            fail_msg("allocation %llu failed, then resuming failed: %s", (unsigned long long)n, err.message);
         size_t got_size;
         char *got = test_read(weights, &got_size);
         assert_int_equal(got_size, size);

@@ -114,7 +114,7 @@ static void recover(work *w) {
     if (code == AOE_ENOENT && w->earlier)
         code = train_run_go(r, 1, &err);
     if (code)
-        fail_msg("after failure %llu: %s", (unsigned long long)w->n, err.message);
+        fail_msg("allocation or disk operation %llu failed, then resuming failed: %s", (unsigned long long)w->n, err.message);
     train_run_assert_output(r, w->weights, w->size, w->settings);
 }
 

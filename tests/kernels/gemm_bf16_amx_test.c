@@ -327,7 +327,7 @@ static int can_emulate(void) {
     assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
     if (tier >= AOEI_TIER_AVX512BF16)
         return 1;
-    print_message("SKIP: tier amx emulated: this CPU has no AVX512-BF16\n");
+    print_message("SKIP: the emulation of tier amx requires a CPU with AVX512-BF16\n");
     return 0;
 }
 
@@ -648,8 +648,8 @@ static void test_empty(void **state) {
  * the first, it must load the stored sums once. For the first chunk, it must zero the accumulators. */
 static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     const size_t blocks = M / 32 * (N / 32), steps = K / 32, chunks = M > 32 ? (steps + 11) / 12 : 1;
-    print_message("%zu x %zu x %zu: %zu dots, %zu loads, %zu stores; aliasing address loaded after %zu dots\n", M, N, K,
-                  c->dots, c->loads, c->stores, c->least_alias);
+    print_message("%zu x %zu x %zu: %zu dots, %zu loads, %zu stores; at least %zu dots between aliasing stores and loads\n", M,
+                  N, K, c->dots, c->loads, c->stores, c->least_alias);
     assert_int_equal(c->configures, 1);
     assert_int_equal(c->releases, 1);
     assert_int_equal(c->dots, 4 * blocks * steps);
@@ -717,7 +717,7 @@ static void test_native(void **state) {
     aoei_tier tier = AOEI_TIER_C;
     assert_int_equal(aoei_cpu_tier(&tier, NULL), 0);
     if (tier < AOEI_TIER_AMX) {
-        print_message("SKIP: tier amx on the real instructions: this CPU does not have it\n");
+        print_message("SKIP: this CPU or AOE_CPU does not support tier amx\n");
         return;
     }
     aoei_rng r = kernel_rng("native");

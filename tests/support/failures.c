@@ -19,10 +19,11 @@ static uint64_t each_allocation(test_fn fn, void *arg, uint64_t dense, int may_s
         aoei_alloc_fail_at(0);
         int64_t left = aoei_alloc_live() - live;
         if (left != 0)
-            fail_msg("allocation %llu failed: %lld blocks were leaked", (unsigned long long)n, (long long)left);
+            fail_msg("call %llu, in which allocation %llu should fail: %lld blocks were leaked", (unsigned long long)n,
+                     (unsigned long long)n, (long long)left);
         int expected = n <= count ? AOE_ENOMEM : AOE_OK;
         if (code != expected && !(may_succeed && code == AOE_OK))
-            fail_msg("allocation %llu of %llu failed: the code is %d, expected %d", (unsigned long long)n,
+            fail_msg("allocation %llu should fail, %llu were made: the code is %d, expected %d", (unsigned long long)n,
                      (unsigned long long)count, code, expected);
         if (n > count)
             return count;
@@ -45,7 +46,7 @@ uint64_t test_io_failures(test_fn fn, test_after_fn after, void *arg, int errnum
         aoei_io_fail_at(0, 0);
         int expected = n > count ? AOE_OK : errnum == ENOSPC ? AOE_ENOSPC : AOE_EIO;
         if (code != expected)
-            fail_msg("I/O step %llu of %llu failed: the code is %d, expected %d", (unsigned long long)n,
+            fail_msg("I/O operation %llu should fail, %llu were made: the code is %d, expected %d", (unsigned long long)n,
                      (unsigned long long)count, code, expected);
         if (after)
             after(arg, code);

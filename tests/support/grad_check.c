@@ -255,8 +255,8 @@ void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *
         }
         const double measured = directional_derivative(loss, arg, moved, x, direction, n);
         if (!(fabs(measured - expected) <= tolerance * norm * sqrt(length)))
-            fail_msg("direction %zu of %zu: gradient %.9g, difference quotient %.9g, |gradient| %g", k, tries, expected,
-                     measured, norm * sqrt(length));
+            fail_msg("direction %zu of %zu: derivative %.9g, difference quotient %.9g, |gradient| * |direction| = %g", k, tries,
+                     expected, measured, norm * sqrt(length));
     }
     free(direction);
     free(moved);

@@ -62,7 +62,7 @@ void kernel_each_tier(const char *op, kernel_tier_fn fn) {
         if (strcmp(r->op, op) != 0)
             continue;
         if (r->tier > best) {
-            print_message("SKIP: %s in tier %s: this CPU does not have it\n", op, aoei_tier_name(r->tier));
+            print_message("SKIP: %s: this CPU or AOE_CPU does not support tier %s\n", op, aoei_tier_name(r->tier));
             continue;
         }
         current = r;

@@ -110,13 +110,13 @@ const char *test_shared(void) {
 char *test_shared_path(const char *relative) {
     const char *shared = test_shared();
     if (!shared) {
-        printf("SKIP: no shared material; set AOE_SHARED to its directory\n");
+        printf("SKIP: the directory of the shared test data does not exist; set AOE_SHARED to its path\n");
         return NULL;
     }
     char *path = test_path(shared, relative);
     if (aoei_exists(path))
         return path;
-    printf("SKIP: %s is not there\n", path);
+    printf("SKIP: %s does not exist\n", path);
     free(path);
     return NULL;
 }
