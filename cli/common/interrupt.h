@@ -5,6 +5,7 @@
 #ifndef AOE_CLI_COMMON_INTERRUPT_H
 #define AOE_CLI_COMMON_INTERRUPT_H
 
+/* Installs handlers for these signals. Signals that were ignored when the program started remain ignored. */
 void cli_watch_interrupts(void);
 int cli_interrupted(void); /* returns the number of the signal that requested the stop, or 0 */
 

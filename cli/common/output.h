@@ -61,6 +61,7 @@ typedef struct cli_table {
     const char *align; /* [columns] alignment of each column, 'l' (left) or 'r' (right); borrowed */
 } cli_table;
 
+/* Begins an empty table. align: one character per column, 'l' (left) or 'r' (right); borrowed. */
 void cli_table_begin(cli_table *t, const char *align);
 void cli_table_cell(cli_table *t, const char *fmt, ...); /* appends a cell; each row has `columns` cells */
 /* Appends a cell with the number x, which is printed with `digits` digits after the point. If x is NaN, the cell is "-". */

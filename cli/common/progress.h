@@ -15,6 +15,7 @@ typedef struct cli_progress {
     int active;          /* 1: progress is shown */
 } cli_progress;
 
+/* Begins the progress display of an activity. what, unit, done: values of the fields `what`, `unit` and `first`. */
 void cli_progress_begin(cli_progress *p, const char *what, const char *unit, size_t done);
 /* Shows that `done` of `total` units are completed.
  * - total: 0 if the total number is unknown.

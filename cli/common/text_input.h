@@ -45,8 +45,9 @@ typedef struct cli_batch {
     size_t empty;           /* number of empty texts */
 } cli_batch;
 
+/* Creates an empty batch. The arguments are the values of the fields `capacity` and `max_bytes`. */
 void cli_batch_create(cli_batch *b, size_t capacity, size_t max_bytes);
-void cli_batch_clear(cli_batch *b);
+void cli_batch_clear(cli_batch *b);        /* removes all texts and keeps the memory */
 int cli_batch_is_full(const cli_batch *b); /* returns 1 if the batch contains `capacity` texts or at least max_bytes bytes */
 /* Copies a text into the batch, which must not be full. name: file of the text, borrowed; number: line number (or other
  * position) of the text in the file. */

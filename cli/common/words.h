@@ -22,8 +22,9 @@ int cli_words_split(cli_words *w, const char *text);
 /* Appends the words word[n]. A word "@FILE" is replaced by the arguments in the response file FILE. Returns 0, or 1 after
  * reporting the error. */
 int cli_words_expand(cli_words *w, const char *const *word, size_t n);
-/* returns a command line for a shell, with quotes where necessary; the caller frees it with free() */
+/* Returns a command line for a shell, with quotes where necessary. The caller frees it with free(). */
 char *cli_words_command(const cli_words *w);
+/* Returns the words as a JSON array of strings. The caller releases it with json_decref. */
 json_t *cli_words_json(const cli_words *w);
 void cli_words_free(cli_words *w); /* accepts a zeroed list */
 

@@ -33,7 +33,7 @@ size_t cli_picture_block(cli_picture *p, const char *fmt, ...);
 /* gnuplot executes the part of the script between cli_picture_begin and cli_picture_end once per image format. width, height:
  * size of the .svg image in pixels. */
 void cli_picture_begin(cli_picture *p, int width, int height);
-void cli_picture_end(cli_picture *p);
+void cli_picture_end(cli_picture *p); /* ends this part of the script */
 /* Writes the data file and the script file, and runs gnuplot. characters: 1 defines the gnuplot variable `characters`, so that
  * the script also prints a plot made of characters on stdout. Returns 0, or 1 after reporting the error. */
 int cli_picture_draw(cli_picture *p, int characters);

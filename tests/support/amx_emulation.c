@@ -19,9 +19,9 @@ typedef struct tile {
     unsigned char data[PALETTE_ROWS][PALETTE_ROW_BYTES];
 } tile;
 
-/* An earlier store. Every later load is compared with it to compute least_reuse and least_alias. */
+/* A store instruction that was executed. Later loads are compared with it to compute least_reuse and least_alias. */
 typedef struct past_store {
-    uintptr_t rows[PALETTE_ROWS];
+    uintptr_t rows[PALETTE_ROWS]; /* [n] addresses of the rows of the tile in memory */
     size_t n;
     size_t dots; /* number of dot instructions before the store */
 } past_store;

@@ -33,6 +33,7 @@
 #define tile_store(tile, to, stride)     amx_emulate_store(tile, to, stride)
 #define tile_dot_bf16(sums, left, right) amx_emulate_dot_bf16(sums, left, right)
 
+/* The functions that the macros above call. Each emulates the instruction with this name. */
 void amx_emulate_configure(const tile_shapes *shapes);
 void amx_emulate_release(void);
 void amx_emulate_zero(int tile);

@@ -29,6 +29,7 @@ typedef struct kernel_record {
     size_t comparisons; /* number of values that were compared with expected values */
     double worst;       /* largest error divided by its bound; 0 if all values were exact */
 } kernel_record;
+/* Returns the records of all kernels in kernels.def and sets *n to their number. */
 const kernel_record *kernel_records(size_t *n);
 /* Adds a comparison of one value to the record of the kernel that kernel_each_tier is testing. `error` is the error of the
  * value, and `bound` is its maximum. If bound is 0, the error must be 0. */

@@ -58,6 +58,8 @@ void product_test_shapes(const aoei_kernels *k, aoei_dtype type);  /* every M, N
 void product_test_options(const aoei_kernels *k, aoei_dtype type); /* every option and layout */
 /* Products that are computed in several calls, for parts of the rows or of K, must have the bits of one call. */
 void product_test_pieces(const aoei_kernels *k, aoei_dtype type);
+/* A NaN in A may affect only its row of C, and an infinity in B only its column. Subnormal results must be exact, or 0 if the
+ * kernel uses bf16 instructions of the CPU. */
 void product_test_specials(const aoei_kernels *k, aoei_dtype type);
 
 #endif

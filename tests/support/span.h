@@ -22,6 +22,7 @@ typedef struct test_span {
     size_t bytes; /* size of `block` */
 } test_span;
 
+/* Returns an array of n NaNs. slack: number of canaries after the array. */
 test_span test_span_create(size_t n, size_t slack);
 /* Returns an array of normally distributed numbers with standard deviation sd. `substream` selects the random numbers. */
 test_span test_span_normal(size_t n, size_t slack, double sd, unsigned substream);
