@@ -20,7 +20,8 @@
 #define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models and mean for other models"
 #define CLI_POOLING_HELP                                                                                                       \
     "how the token vectors are pooled into an embedding: cls, mean, max, last-token, "                                         \
-    "cls-last-avg or first-last-avg. cls-last-avg is the average of cls and mean. "                                            \
+    "cls-last-avg or first-last-avg. aoe prints mean as last-avg and max as last-max, the names in the AnglE paper. "          \
+    "cls-last-avg is the average of cls and mean. "                                                                            \
     "first-last-avg is the mean over the outputs of the embedding layer and of the last "                                      \
     "layer. Recurrent attention networks (RAN) also support cell-last, cell-mean and "                                         \
     "cell-max, which pool the recurrent states"
