@@ -78,7 +78,7 @@ static void expect_nan_error(int code, const aoe_error *err, const char *option)
         fail_msg("expected an error about %s, found code %d: %s", option, code, err->message);
 }
 
-/* Tests that NaN is rejected as the value of any option. */
+/* Tests that NaN is rejected as the value of an option, and that the message names the option. */
 static void nan_options(void **state) {
     (void)state;
     char *dir = test_dir_create(), *path = test_write_text(dir, "x.tsv", "text1\ttext2\tlabel\na\tb\t1\nc\td\t0\n");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests error messages and log messages. Each message must be one line of valid UTF-8 that fits in its buffer. If a message is
- * too long, its end, which states the reason, must be kept.
+ * Tests error messages and log messages. Each message must be one line of valid UTF-8 that fits in its buffer. A message that
+ * is too long must be truncated between two characters and end in "...". If a long path makes the message for a failed system
+ * call too long, the path must be truncated and not the reason.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -174,7 +174,8 @@ static char *path_in(const train_run *r, const char *name) {
 }
 
 /* Writes three models with the vocabulary of the tests: a LLaMA model to paths[0], a RAN (recurrent additive network) to
- * paths[1], and a static model to paths[2]. The caller frees the paths. */
+ * paths[1], and a static model to paths[2]. paths[3] is the path of the static model's vocab.txt. The caller frees the four
+ * paths. */
 static void write_models(const train_run *r, char *paths[4]) {
     static const char *const names[] = {"llama", "ran", "static", "static/vocab.txt"};
     for (size_t i = 0; i < 4; i++)

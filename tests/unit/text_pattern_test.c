@@ -57,7 +57,7 @@ static void test_matches(void **state) {
     expect("(?m:.)", "a\n", "a|\n");
     expect("[^\\r\\n\\p{L}\\p{N}]?\\p{L}+", "-ab c1d", "-ab| c|d");
     expect("(?<=a)b(?=c)", "abcb", "b");
-    /* a combining mark is a word character, so "ab" with a mark is no match */
+    /* a combining mark is a word character, so there is no word boundary between "ab" and the mark */
     expect("\\bab\\b", "ab cab ab\xcc\x81 ab", "ab|ab");
     expect("\\Bb", "ab b", "b");
 }
