@@ -131,8 +131,8 @@ static size_t skip_bold(aoe_text s) {
     return skip_text(s, bold);
 }
 
-/* Returns the length of the separator (such as "." or ")") at the start of s, which is the text after a number, or 0 if there
- * is no separator. Sets *tight to 1 if the text of the item may follow this separator without a space, otherwise to 0. Sets
+/* Returns the length of the separator (such as "." or ")") at the start of s, or 0 if there is no separator. s: text after a
+ * number. Sets *tight to 1 if the text of the item may follow this separator without a space, otherwise to 0. Sets
  * *bare to 1 if a space or the end of the line replaces the separator, otherwise to 0. */
 static size_t skip_separator(aoe_text s, int *tight, int *bare) {
     static const char *const wide[] = {"\xE3\x80\x81", "\xEF\xBC\x8E", "\xE3\x80\x82",

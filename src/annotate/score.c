@@ -148,8 +148,8 @@ static int check_names(job *j, aoe_error *err) {
     return 0;
 }
 
-/* Finds the columns of the two texts and of the label. The columns of the texts are those in options.columns, or columns with
- * common names such as "text1" or "sentence1". */
+/* Finds the columns of the two texts and of the label. options.columns can name the columns of the texts. A column that it
+ * does not name is found by a common name such as "text1" or "sentence1". */
 static int select_columns(job *j, aoe_error *err) {
     static const char *const known[TEXTS][8] = {
         {"text1", "sentence1", "question1", "premise", "question", "context", "query", NULL},
@@ -193,7 +193,7 @@ static int check_row(const job *j, const aoei_row *row, aoe_error *err) {
     return 0;
 }
 
-/* Reads the table once and calls fn for each valid row. Sets *skipped to the number of invalid rows, which are skipped. */
+/* Reads the table once and calls fn for each valid row. Invalid rows are skipped, and *skipped is set to their number. */
 static int for_each_row(job *j, row_fn fn, size_t *skipped, aoe_error *err) {
     int rc = j->table ? 0 : aoei_table_open(&j->table, j->o->file, &j->o->table, err);
     if (!rc && !j->columns)

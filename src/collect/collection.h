@@ -78,7 +78,7 @@ int aoei_collect_issue(aoei_collection *c, const aoei_issue_json *issue, uint32_
  * text consists only of white space. */
 int aoei_collect_hash(aoei_collection *c, const aoei_buffer *text, uint64_t *hash, int *empty, aoe_error *err);
 /* aoei_collect_comment adds the mentions in a comment of an issue. aoei_collect_event adds the mentions in an element of the
- * timeline of an issue, which is a comment or an event. issue: index in aoei_issues.issue. */
+ * timeline of an issue. An element is a comment or an event. issue: index in aoei_issues.issue. */
 int aoei_collect_comment(aoei_collection *c, uint32_t issue, aoe_text body, aoe_error *err);
 int aoei_collect_event(aoei_collection *c, uint32_t issue, const json_t *event, aoe_error *err);
 

@@ -94,7 +94,7 @@ static int set_addresses(aoei_github *g, const char *api, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Returns 1 if the scheme, host and port of the URL are those of the API. */
+/* Returns 1 if the URL has the scheme, host and port of the API. */
 static int is_at_origin(const aoei_github *g, const char *url) {
     return strncmp(url, g->root, g->origin) == 0 && (url[g->origin] == '/' || url[g->origin] == 0);
 }

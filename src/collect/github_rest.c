@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Reads the issues of a repository through GitHub's REST API: its current name, the list of its issues, and the timelines of
- * closed issues that are marked as duplicates. If options.all_comments is 1, the comments of the other issues are read too. If
+ * closed issues that are marked as duplicates. If options.all_comments is 1, the comments of the other issues are also read. If
  * an issue is marked as a duplicate, REST does not return its original, so the original is known only if a comment mentions it.
  */
 #include "collect/github_rest.h"

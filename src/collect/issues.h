@@ -65,7 +65,7 @@ typedef struct aoei_issues {
 
 #define AOEI_NO_ISSUE UINT32_MAX
 
-/* An issue to be added by aoei_issues_add, which copies it. */
+/* Argument of aoei_issues_add, which copies the issue. */
 typedef struct aoei_issue_source {
     aoei_issue issue; /* the issue; its title is borrowed, and its fields first_label and n_labels are ignored */
     /* [n_labels] names of the labels; a label such as "duplicate" is not stored but sets aoei_issue.marked */

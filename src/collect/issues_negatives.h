@@ -21,7 +21,7 @@ typedef struct aoei_candidate_group {
     size_t n;                 /* number of candidates */
     aoe_issue_negatives kind; /* strategy for choosing negatives */
     uint64_t seed;
-    uint32_t substream; /* number of the group's random stream, which must differ between groups */
+    uint32_t substream; /* number of the random stream of this group; each group needs another number */
 } aoei_candidate_group;
 
 /* Creates the candidates of a group. Errors: AOE_ENOMEM. */

@@ -146,7 +146,7 @@ static int read_link(cursor *c, aoei_issue_ref *ref) {
     return issue ? 1 : -1;
 }
 
-/* Reads a reference of the form #1, GH-1, owner/name#1, or a URL. The return value is that of read_link. */
+/* Reads a reference of the form #1, GH-1, owner/name#1, or a URL. The return values are documented at read_link. */
 static int read_plain(cursor *c, aoei_issue_ref *ref) {
     cursor k = *c;
     const int link = read_link(c, ref);
@@ -362,8 +362,8 @@ static int is_about_another(const cursor *c, size_t at, const aoei_issue_ref *ow
     return 0;
 }
 
-/* Returns 1 if the trigger word at s[at], which has n bytes, is the verb "duplicate" in the sense of "reproduce", as in "steps
- * to duplicate" and "can duplicate". Returns 0 for "seems to duplicate". */
+/* Returns 1 if the trigger word is the verb "duplicate" in the sense of "reproduce", as in "steps to duplicate" and "can
+ * duplicate". Returns 0 for "seems to duplicate". at: offset of the trigger word in s. n: its length in bytes. */
 static int is_instruction(const char *s, size_t at, size_t n) {
     if (n != strlen("duplicate"))
         return 0;

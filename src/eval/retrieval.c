@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Evaluates retrieval: embeds all texts, finds the nearest texts of each query by exact search, and computes the metrics of
  * each ranked list. If the queries are also texts to search and one model embeds both, the embeddings of the queries are copied
- * from those of the texts.
+ * from the embeddings of the texts.
  */
 #include "eval/retrieval.h"
 

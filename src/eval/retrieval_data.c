@@ -18,8 +18,8 @@
 #include "eval/eval_model.h"
 #include "table/labels.h"
 
-/* The name of an example, which is stored as the first text of the example. In a table of groups, the name is the group. In a
- * BEIR folder, it is the id. */
+/* The name of an example: its group in a table of groups, or its id in a BEIR folder. The name is stored as the first text
+ * of the example. */
 typedef struct named_example {
     aoe_text name;  /* group or id; borrowed */
     uint32_t index; /* index of the example in the file */

@@ -14,7 +14,7 @@
 /* A text that is relevant to a query. */
 typedef struct aoei_relevant {
     uint32_t text; /* index of the text in aoei_retrieval_data.texts */
-    double gain;   /* relevance of the text, which is its gain in nDCG; positive */
+    double gain;   /* relevance of the text to the query, used as the gain in nDCG; positive */
 } aoei_relevant;
 
 /* A query that is evaluated. */

@@ -48,7 +48,7 @@ typedef struct reader {
     int skip_bad_rows;        /* 1: skip bad lines (aoe_table_options.skip_bad_rows) */
 } reader;
 
-/* Adds the pair of one line, which must have a score. Returns 0, AOEI_BAD_ROW or an error. */
+/* Adds the pair of one line. The line must have a score. Returns 0, AOEI_BAD_ROW or an error. */
 static int add_pair(aoe_pairs *pairs, const reader *r, const aoei_line *gold, const aoei_line *input, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     double score = 0;

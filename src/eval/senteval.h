@@ -13,7 +13,7 @@
 /* The pairs of a subset. */
 typedef struct aoei_senteval_subset {
     char *name;       /* name of the subset, for example "MSRpar"; owned */
-    aoe_pairs *pairs; /* pairs that have a score; their line numbers are those of the input file; owned */
+    aoe_pairs *pairs; /* pairs that have a score, with their line numbers in the input file; owned */
     size_t unscored;  /* number of lines without a score */
     size_t bad;       /* number of bad lines that were skipped */
 } aoei_senteval_subset;

@@ -9,7 +9,7 @@
 
 #include "aoe_train.h"
 
-/* Returns a JSON object with one key for each option, which the caller frees. Returns NULL if out of memory. */
+/* Returns a JSON object with one key for each option. The caller frees the object. Returns NULL if out of memory. */
 json_t *aoei_describe_options(const aoe_train_options *o);
 
 /* Describes an evaluation file. Returns its path as a JSON string. If table options of the file differ from their defaults,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Manages the directory of an experiment, which contains:
+ * Manages the directory of an experiment. The directory contains:
  *   OUTPUT/experiment.json  settings that all runs share; later calls must use equal settings
  *   OUTPUT/results.jsonl    results of the finished trials, one JSON object per line, in the order of the trials
  *   OUTPUT/runs/            one directory per trial (trial.h)
@@ -20,7 +20,7 @@
 int aoei_directory_open(aoei_lock *lock, const char *kind, const aoe_experiment_options *o, void (*waiting)(void *user),
                         void *user, aoe_error *err);
 
-/* Writes results.jsonl. It contains the records of those trials in trial[n] that are finished. */
+/* Writes the records of the finished trials in trial[n] to results.jsonl. */
 int aoei_directory_write_results(const aoe_experiment_options *o, const aoei_trial *trial, size_t n, aoe_error *err);
 
 #endif

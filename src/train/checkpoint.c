@@ -4,7 +4,7 @@
  *   trainer.json           progress of the run, and the options that affect the result
  *   optimizer.safetensors  AdamW moments m and v of all parameters, each as one flat tensor
  *   best.safetensors       best weights so far as one flat tensor; absent if the current weights are the best
- *   head.safetensors       training head of the method, which is not part of the model
+ *   head.safetensors       training head, if the method has one; the saved model does not contain it
  * A checkpoint is written to a directory named .step-N, which is renamed after all files are on disk. Therefore, a directory
  * named step-N is always complete.
  */
@@ -221,8 +221,8 @@ done:
 
 /* ---------------------------------------------------------------- reading */
 
-/* Finds the checkpoint with the largest step that is below `before`. *path is set to its directory, which the caller frees with
- * aoei_free, and *step to its step. If there is no such checkpoint, *path is set to NULL. */
+/* Finds the newest checkpoint whose step is below `before`. *path is set to the path of its directory, and *step to its
+ * step. The caller frees *path with aoei_free. If there is no such checkpoint, *path is set to NULL. */
 static int find_before(char **path, uint64_t *step, uint64_t before, const char *output, aoe_error *err) {
     *path = NULL;
     char *dir = aoei_checkpoints_dir(output);
@@ -291,8 +291,8 @@ static int is_damaged(int code) {
     return code == AOE_EFORMAT || code == AOE_ENOENT;
 }
 
-/* Removes the advice at the end of an error message, which follows a semicolon. The advice, such as "download it again", does
- * not apply to checkpoints. */
+/* Removes the advice from an error message: the last semicolon and the text after it. The advice, such as "download it
+ * again", does not apply to checkpoints. */
 static void remove_advice(char *message) {
     char *end = strrchr(message, ';');
     if (end)

@@ -116,7 +116,7 @@ static void apply_dropout(const aoei_mlm_step *s, aoei_tensor rows, const aoei_e
         ops->mlm_dropout(s->ctx, &s->config, rows, &s->buffer.batch, drop);
 }
 
-/* Computes s->normed for the masked tokens. last: last hidden states of all tokens, which dropout may change. */
+/* Computes s->normed for the masked tokens. last: last hidden states of all tokens; dropout is applied to them in place. */
 static void head_forward(aoei_mlm_step *s, aoei_tensor last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
     apply_dropout(s, last, drop);

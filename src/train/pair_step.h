@@ -80,12 +80,13 @@ void aoei_pair_step_destroy(aoei_pair_step *s); /* accepts a zeroed struct */
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
                           aoei_arena *arena, aoe_error *err);
 
-/* Runs the forward and the backward pass for the batch in s->buffer, which contains n examples. The gradient of the loss is
+/* Runs the forward and the backward pass for the n examples of the batch in s->buffer. The gradient of the loss is
  * multiplied by scale and added to the gradients of the parameters.
  * - label: [n] labels of the pairs, or NULL if the batch has no labels
- * - group: [2n] for each text, the number of its group of identical texts (see aoe_objective), or NULL
+ * - group: [2n] for each text of labeled pairs, the number of its group of identical texts (see aoe_objective), or NULL; not
+ *   used if the batch has no labels
  * - drop: dropout, or NULL for none
- * If s->distill.weight is above 0, the distillation term is added to the loss. The errors are those of aoe_objective. */
+ * If s->distill.weight is above 0, the distillation term is added to the loss. Errors: see aoe_objective. */
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err);

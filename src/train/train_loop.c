@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements the training loop. The order of the examples depends only on the seed and the epoch. The dropout masks depend only
- * on the seed and the step. Therefore, the steps of a resumed run are bit-identical to those of an uninterrupted run.
+ * on the seed and the step. Therefore, the steps of a resumed run are bit-identical to the steps of an
+ * uninterrupted run.
  */
 #include "train/train_loop.h"
 
@@ -221,7 +222,8 @@ static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
     return AOE_OK;
 }
 
-/* Returns the training record for aoe.json, which contains the options and the results. Returns NULL if out of memory. */
+/* Returns the training record: a JSON object with the options and the results, which is stored in aoe.json. Returns NULL if
+ * out of memory. */
 static json_t *training_record(const aoei_trainer *t) {
     const aoei_progress *p = &t->progress;
     json_t *r = aoei_json_copy(t->settings);

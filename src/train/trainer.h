@@ -73,7 +73,7 @@ struct aoei_trainer {
     size_t steps_per_epoch; /* number of optimizer steps per epoch */
     size_t total_steps; /* number of steps of the run. With a time limit, this is an estimate that is updated after each step */
     size_t warmup_steps;    /* number of warm-up steps; not used with a time limit */
-    aoei_progress progress; /* progress of the run, which checkpoints contain */
+    aoei_progress progress; /* progress of the run; part of every checkpoint */
     aoei_output_dir output; /* output directory, locked */
     aoei_train_log *log;    /* training log; owned */
     json_t *settings;       /* options that affect the result; written to aoe.json, and compared when a run resumes; owned */
