@@ -82,7 +82,7 @@ struct aoei_chat_calls {
     int stopped;                         /* 1: the caller requested cancellation */
     int spent;                           /* 1: the next call could exceed the spending limit */
     int aborted;                         /* 1: an error affects all calls, so no further call is sent */
-    size_t first_failed;                 /* index in `open` of the first failed call, whose error is in err */
+    size_t first_failed;                 /* index in `open` of the first failed call; its error is stored in `err` */
     aoe_error err;
 };
 
@@ -201,7 +201,7 @@ static int has_ended(aoei_chat_calls *c) {
     return c->stopped || c->spent || c->aborted;
 }
 
-/* An aoei_stop_fn that ends the wait between two attempts when the run stops. */
+/* An aoei_stop_fn. It ends the wait between two attempts of a call if the run was cancelled or aborted. */
 static int stop_waiting(void *user) {
     aoei_chat_calls *c = user;
     aoei_mutex_lock(&c->lock);

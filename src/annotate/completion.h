@@ -56,7 +56,7 @@ typedef struct aoei_chat_error {
     char message[256];
     char code[64];
 } aoei_chat_error;
-/* Reads the body of an error response. The secret is redacted in the message and in the code; it may be NULL. */
+/* Reads the body of an error response. secret: API key, which is redacted in the message and in the code; may be NULL. */
 void aoei_chat_error_read(aoei_chat_error *e, aoe_text body, const char *secret);
 
 /* Estimates the number of tokens of a text: 1/4 token per ASCII character and 1 token per other character. */
