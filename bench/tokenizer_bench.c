@@ -11,7 +11,7 @@
  *
  * Only the first 32 MB of a file are read. Prints the fastest and the median CPU time of the runs, and the speed of the fastest
  * run in MB/s (10^6 bytes of text per second). CPU time is measured because it hardly depends on other processes. The printed
- * tier is always c, because the tokenizer has only one portable implementation.
+ * tier (instruction set) is always c, because the tokenizer has only one portable implementation.
  */
 #include <stdio.h>
 #include <stdlib.h>

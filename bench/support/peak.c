@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Measures the peak speed of the CPU's multiply-adds and the transfer rate of its memory. Each loop of multiply-adds uses only
  * registers, and enough independent accumulators to hide the latency of the instructions. AOEI_TARGET compiles a loop for an
- * instruction set beyond the baseline. Such a loop is called only if the tier of the CPU includes the instruction set. If the
- * tier is amx, the operating system permits the process to use tiles.
+ * instruction set beyond the baseline. Such a loop is called only if the tier of the CPU (the highest level of instruction sets
+ * that it supports) includes the instruction set. If the tier is amx, the operating system permits the process to use tiles.
  */
 #include "peak.h"
 

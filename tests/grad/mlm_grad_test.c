@@ -162,7 +162,7 @@ static double directional_derivative(problem *p, double *w, const double *direct
 static void check_tensor(problem *p, size_t slot, double whole, double share) {
     const aoei_tensor g = p->step.params.grads[slot];
     const size_t n = g.rows * g.cols;
-    if (!n) /* the configuration has no weight in this slot */
+    if (!n) /* the configuration does not have the weight with the index `slot` */
         return;
     float *grad = malloc(n * sizeof *grad);
     double *direction = malloc(n * sizeof *direction), norm = 0;

@@ -104,8 +104,8 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-/* Fills the weight of a slot with random values, which are also stored as doubles in x, starting at x[at]. Returns the index
- * after the last value. */
+/* Fills the weight with the index `slot` (encoder/slots.h) with random values, and stores the same values as doubles in p->x,
+ * starting at p->x[at]. Returns the index after the last value in p->x. */
 static size_t fill(problem *p, size_t slot, size_t at) {
     const aoei_tensor w = p->step.params.values[slot];
     float host[CELLS];

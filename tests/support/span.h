@@ -30,7 +30,7 @@ void test_span_check(const test_span *s); /* fails if a canary has changed */
 void test_span_free(test_span *s);        /* checks the canaries and frees the array */
 
 /* Asserts that |got - want| <= bound. If want is NaN, got must be NaN. If want is infinite, got must be equal to want. The
- * message contains `what`, the tier, and the position of the value: element i of n. */
+ * message contains `what`, the tier (instruction set), and the position of the value: element i of n. */
 void test_value(float got, double want, double bound, const char *what, aoei_tier tier, size_t n, size_t i);
 /* Asserts that a[n] and b[n] are bit-identical, except that NaNs may have different bits. */
 void test_same_floats(const float *a, const float *b, size_t n);
