@@ -77,7 +77,7 @@ static void test_options(void **state) {
 #undef BAD
     r.o = good;
     r.o.objective.w_cosine = r.o.objective.w_ibn = r.o.objective.w_angle = 0;
-    expect_rejected(&r, AOE_EARG, "weight above 0");
+    expect_rejected(&r, AOE_EARG, "to a value above 0");
     r.o = good;
     r.o.args.max_minutes = 1;
     r.o.args.max_steps = 5;
