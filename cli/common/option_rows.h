@@ -20,18 +20,18 @@
 #define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models and mean for other models"
 #define CLI_POOLING_HELP                                                                                                       \
     "how the token vectors are pooled into an embedding: cls, mean, max, last-token, "                                         \
-    "cls-last-avg or first-last-avg. aoe prints mean as last-avg and max as last-max, the names in the AnglE paper. "          \
-    "cls-last-avg is the average of cls and mean. "                                                                            \
+    "cls-last-avg or first-last-avg. cls-last-avg is the average of cls and mean. "                                            \
     "first-last-avg is the mean over the outputs of the embedding layer and of the last "                                      \
     "layer. Recurrent attention networks (RAN) also support cell-last, cell-mean and "                                         \
-    "cell-max, which pool the recurrent states"
+    "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                                \
+    "paper, are other names of mean and max; aoe prints these names"
 
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
     {                                                                                                                          \
         .name = "angle-form", .kind = CLI_CHOICE, .value = "NAME", target, .choices = CLI_CHOICES("reference", "phase"),       \
         .noun = "angle form",                                                                                                  \
         .help = "formula of the angle score: reference (the formula in the code of the AnglE authors) or "                     \
-                "phase (negative weighted mean of the angles between complex components); see "                                \
+                "phase (minus the weighted mean of the angles between complex components); see "                               \
                 "docs/objectives.md"                                                                                           \
     }
 #define CLI_OPTION_BASE_MODEL(target)                                                                                          \
@@ -52,7 +52,9 @@
 #define CLI_OPTION_LABEL_MAP(target)                                                                                           \
     {                                                                                                                          \
         .name = "label-map", .kind = CLI_TEXT, .value = "LABEL=N,...", target,                                                 \
-        .help = "a number for each label that is a word; LABEL=drop skips the rows with this label",                           \
+        .help =                                                                                                                \
+            "numbers that replace labels that are words, in addition to the predefined names; LABEL=drop skips the rows with " \
+            "the label LABEL",                                                                                                 \
         .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"                                               \
     }
 #define CLI_OPTION_ORDERED(target)                                                                                             \

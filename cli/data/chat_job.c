@@ -58,7 +58,7 @@ static const cli_option model_table[] = {
      .kind = CLI_TEXTS,
      .value = "NAME...",
      AT(models),
-     .help = "names of the chat models, as the endpoint spells them. Settings after a name apply only "
+     .help = "names of the chat models at the endpoint. Settings after a name apply only "
              "to this model: source= is its name in the output (default: the model name); api=, "
              "key-env= and price= have the meaning of the options with these names",
      .fallback = ""},

@@ -76,15 +76,16 @@ static int parse_shares(void *target, const char *text, aoe_error *err) {
 #define AT(field) .offset = offsetof(options, field)
 
 static const cli_option output_table[] = {
-    CLI_OPTION_OUTPUT(AT(output), "DIR",
-                      "output directory; the split NAME of --shares is written to DIR/NAME with the extension of the "
-                      "input. If an error occurs, no split is written"),
+    CLI_OPTION_OUTPUT(
+        AT(output), "DIR",
+        "output directory; each split is written to a file in DIR with its name in --shares and the extension of the "
+        "input. If an error occurs, no split is written"),
     {.name = "shares",
      .kind = CLI_NAMED,
      .value = "NAME=N,...",
      AT(parts),
      .parse = parse_shares,
-     .help = "names of the splits, and ratios of their numbers of rows",
+     .help = "names of the splits and their relative sizes in rows",
      .fallback = "train=80,dev=10,test=10"},
     CLI_OPTION_TABLE_FORMAT(AT(format), "format in which the sizes of the splits are printed: table, csv or markdown"),
 };

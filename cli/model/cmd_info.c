@@ -50,7 +50,7 @@ static const cli_option table[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = offsetof(options, shape),
-     .help = "print only the memory that a model of this predefined size needs, without a model directory; aoe init "
+     .help = "print only the memory that a model with these predefined sizes needs; no model directory is read. aoe init "
              "--help lists the shapes",
      .fallback = "none"},
     CLI_OPTION_STORAGE("stored", .offset = offsetof(options, stored),

@@ -56,12 +56,12 @@ static const cli_option shape_table[] = {
     SIZE_OPTION("layers", layers, 1024, "number of layers", "from --shape; required without --shape"),
     SIZE_OPTION(
         "heads", heads, 1024, "number of attention heads",
-        "from --shape; without --shape, or if --hidden changes the hidden size of a shape other than RAN, hidden size / 64, rounded down, at least 1"),
+        "hidden size / 64, rounded down and at least 1, if there is no --shape, or if --hidden changes the size of a shape that is not a RAN model; otherwise from --shape"),
     SIZE_OPTION("kv-heads", kv_heads, 1024, "number of key and value heads (grouped-query attention)",
                 "the number of attention heads if --hidden or --heads is given, otherwise from --shape"),
     SIZE_OPTION(
         "intermediate", intermediate, 1048576, "intermediate size of the feed-forward network",
-        "from --shape; without --shape, or if --hidden changes the hidden size of a shape other than RAN, 4 x hidden size"),
+        "4 x hidden size if there is no --shape, or if --hidden changes the size of a shape that is not a RAN model; otherwise from --shape"),
     SIZE_OPTION("head-size", head_size, 65536, "RAN models: size of an attention head", "from --shape"),
     SIZE_OPTION("window", window, 65536, "RAN models: number of tokens per window", "from --shape"),
     SIZE_OPTION("positions", positions, 1048576, "maximum sequence length in tokens, special tokens included, at least 3",

@@ -56,8 +56,8 @@ static const cli_option batch_table[] = {
      .kind = CLI_FLAG,
      AT(t.allow_duplicates),
      .set = 1,
-     .help = "allow a text to occur twice in a batch of positives or triplets; the positive of a query"
-             " can then also be used as its negative"},
+     .help = "allow a text to occur twice in a batch of positives or triplets. A text equal to the positive"
+             " of a query may then be one of the negatives of this query"},
     {.name = "accumulate",
      .kind = CLI_SIZE,
      .value = "N",

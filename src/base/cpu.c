@@ -54,8 +54,8 @@ static int has(unsigned int word, unsigned int bits) {
     return (word & bits) == bits;
 }
 
-/* Requests Linux's permission to use the tile registers, which holds for the whole process. The permission makes signal
- * frames larger, so it is requested only when the tier is used. */
+/* Requests permission from Linux to use the AMX tile registers. The permission applies to the whole process and makes its
+ * signal frames larger, so it is requested only on CPUs with AMX, and only if AOE_CPU allows the AMX tier. */
 static void request_amx(void) {
     amx_granted = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads the issues of a repository through GitHub's GraphQL API. A query returns up to 50 issues and the first 100 timeline
- * items of each issue. An item is a comment or an event that marks or unmarks the issue as a duplicate of another issue. If a
- * repository has more than 50 issues, or an issue more than 100 items, further queries are sent.
+ * items of each issue. An item is either a comment, or an event that marks the issue as a duplicate of another issue or removes
+ * this mark. If a repository has more than 50 issues, or an issue more than 100 items, further queries are sent.
  */
 #include "collect/github_graphql.h"
 
@@ -90,7 +90,8 @@ static int read_all_items(aoei_collection *c, const char *name, uint32_t issue, 
         }
         code = query(c, items_query, variables(name, c->issues.issue[issue].number, after), 0, &a, err);
         if (!code && a.status != 200) {
-            c->result->unread += a.status != 0; /* if the status is 0, aoei_github.absent has counted the missing response */
+            /* Status 0 means that no response arrived; aoei_github.absent already counts this case. */
+            c->result->unread += a.status != 0;
             aoei_collect_weaken(c, first);
         }
         if (code || a.status != 200)

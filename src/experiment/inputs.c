@@ -17,7 +17,8 @@
 #include "base/path.h"
 #include "experiment/describe.h"
 
-#define END_BYTES ((size_t)64 << 20) /* bytes that are hashed at the beginning and at the end of a large file */
+/* Number of bytes that are hashed at each end of a file larger than twice this number. */
+#define END_BYTES ((size_t)64 << 20)
 
 int aoei_inputs_create(aoei_inputs *in, aoe_error *err) {
     aoei_json_init();

@@ -13,8 +13,8 @@
 
 enum { TEXTS = 220, WORDS = 9, VOCABULARY = 24 };
 
-/* Adds TEXTS distinct texts to d. Each text consists of at most WORDS different words of a small vocabulary. mask[i] is set to
- * the set of the words of text i, one bit per word. */
+/* Adds TEXTS distinct texts to d. Each text consists of at most WORDS different words of a small vocabulary. Bit w of
+ * mask[i] is set to 1 if text i contains word w of the vocabulary. */
 static void make_texts(aoei_distinct *d, uint32_t mask[TEXTS], uint32_t seed) {
     aoei_rng rng;
     aoei_rng_init(&rng, seed, AOEI_STREAM_TEST, 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the eigenvalue solver for symmetric matrices. Eigenvalues are compared with an independent implementation of Jacobi's
- * method. The solver processes a matrix in blocks; the tested matrices have up to a few blocks. The residuals A v - value v
- * must be small, and the eigenvectors must be orthonormal. Other tests cover matrices of low rank, diagonal matrices, repeated
- * and tiny eigenvalues, the signs of the eigenvectors, and different numbers of threads.
+ * method. The solver processes a matrix in blocks; the largest tested matrices consist of several blocks. For an eigenvector v
+ * with the eigenvalue lambda, the residual A v - lambda v must be small, and the eigenvectors must be orthonormal. Other tests
+ * cover matrices of low rank, diagonal matrices, repeated and tiny eigenvalues, the signs of the eigenvectors, and different
+ * numbers of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ enum { MAX_N = 150, SMALL = 24 };
 
 static double a[MAX_N * MAX_N], v[MAX_N * MAX_N], value[MAX_N];
 
-/* Sets a [n, n] to X X^T / n + shift * I for a random matrix X [n, rank] whose column k is scaled by decay^k. */
+/* Sets the matrix `a` [n, n] to X X^T / n + shift * I for a random matrix X [n, rank] whose column k is scaled by decay^k. */
 static void covariance(size_t n, size_t rank, double decay, double shift) {
     static double x[MAX_N * MAX_N];
     aoei_rng rng;
@@ -33,7 +34,7 @@ static void covariance(size_t n, size_t rank, double decay, double shift) {
         }
 }
 
-/* Writes the eigenvectors of a [n, n] to v, one per row, and the eigenvalues to value [n]. */
+/* Writes the eigenvectors of the matrix `a` [n, n] to `v`, one per row, and its eigenvalues to `value` [n]. */
 static void solve(size_t n, aoei_pool *pool) {
     aoe_error err = {0};
     memcpy(v, a, n * n * sizeof *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Calls every function of the public headers several times, each time with another one of its pointer arguments set to NULL.
+ * Calls every function of the public headers once for each of its pointer arguments, with only this argument set to NULL.
  * The awk program tests/api/null_arguments.awk generates the calls from the headers.
  */
 #include <math.h>
@@ -28,8 +28,8 @@ static void check(const char *function, const char *argument, int code, int quie
     char want[256];
     snprintf(want, sizeof want, "%s: argument '%s' is NULL", function, argument);
     if (code != AOE_EARG || quiet_code != AOE_EARG || strcmp(error->message, want) != 0) {
-        printf("ERROR: %s, argument '%s': found codes %d and %d (without an error struct), message: %s\n", function, argument,
-               code, quiet_code, error->message);
+        printf("ERROR: %s, argument '%s': returned %d with an error struct and %d without one; message: %s\n", function,
+               argument, code, quiet_code, error->message);
         failures++;
     }
 }
