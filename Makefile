@@ -9,7 +9,8 @@
 #   BUILD=DIR      build directory (default: build, or build/san-... with SAN)
 #   WERROR=1       warnings are errors (used in CI)
 #   V=1            prints every command
-#   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md)
+#   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as -k bert
+#   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
 
 .DEFAULT_GOAL := all
@@ -92,6 +93,8 @@ SHLIB := $(BUILD)/libaoe.so
 FUZZ_SECONDS ?= 60
 # The packages are needed only for targets that compile. Missing packages are listed in one line.
 NO_PACKAGES := help deps deps-lint deps-peers clean
+# Directory of the Python packages and models of check-peers. They are installed once.
+AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
 # The goals `demo` and `check` install missing packages first.
 ifneq ($(filter demo check,$(MAKECMDGOALS)),)
@@ -109,7 +112,7 @@ PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
 endif
 
-.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers install uninstall clean deps deps-lint help symbols header
+.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint help symbols header
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -245,6 +248,11 @@ bench: all $(BENCH_BIN) ## measures matmuls, layers, tokenizer, losses, encoders
 
 bench-peers: all $(PEER_BIN) ## installs PyTorch and oneDNN, compares aoe with them and with ONNX Runtime (PEERS=--quick: two rounds)
 	@BUILD=$(BUILD) /usr/bin/python3 bench/peers/run.py $(PEERS)
+
+check-peers: all ## compares aoe with transformers, sentence-transformers, peft and tokenizers, which are installed in $$AOE_PEERS
+	@tests/peers/install.sh $(abspath $(AOE_PEERS))
+	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
+	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
 
 deps: ## installs the build dependencies with apt (requires root)
 	@tools/deps.sh $(DEPS_APT)

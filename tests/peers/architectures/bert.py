@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""Small random BERT models."""
+from transformers import BertConfig, BertModel
+
+SIZES = dict(vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+             max_position_embeddings=64)
+
+
+def bert(**keys):
+    return lambda: (lambda config: BertModel(config, add_pooling_layer=False), BertConfig(**{**SIZES, **keys}))
+
+
+VARIANTS = {
+    "default": bert(),
+    "gelu_new": bert(hidden_act="gelu_new"),
+    "eps": bert(layer_norm_eps=1e-3),
+    "one_type": bert(type_vocab_size=1),
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of the interoperability tests, which compare aoe with the Python libraries.
+
+`make check-peers` sets two environment variables: AOE, the path of the program, and AOE_PEERS, the directory into which
+install.sh installed the Python packages and two models. A missing package or model is an error, not a skipped test.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import numpy as np
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE))
+
+
+class Aoe:
+    """Runs the program aoe."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def run(self, *args, stdin=None, fails=False):
+        """Runs `aoe ARGS...` and returns the completed process. If `fails` is false, a nonzero exit code is an error; if
+        it is true, exit code 0 is an error."""
+        text = stdin if stdin is None or isinstance(stdin, bytes) else stdin.encode()
+        done = subprocess.run([self.program, *map(str, args)], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
+        if (done.returncode == 0) == fails:
+            pytest.fail(f"aoe {' '.join(map(str, args))}: exit code {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+        return done
+
+    def embed(self, model, texts, *options, dtype="f32"):
+        """Returns the embeddings of the texts as a float32 array [texts, dims]. Texts may contain line breaks."""
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+        done = self.run("embed", "-q", "-m", model, "--dtype", dtype, "--input-format", "jsonl", "-f", "jsonl", *options,
+                        stdin=lines)
+        return np.array([json.loads(line)["embedding"] for line in done.stdout.splitlines()], dtype=np.float32)
+
+    def tokenize(self, model, texts, *options):
+        """Returns the token ids of each text."""
+        lines = "".join(json.dumps(text) + "\n" for text in texts)
+        done = self.run("tokenize", "-q", "-m", model, "--jsonl", *options, stdin=lines)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="session")
+def aoe():
+    program = os.environ.get("AOE", str(ROOT / "build" / "aoe"))
+    assert os.access(program, os.X_OK), f"{program} does not exist; run `make` first or set AOE"
+    return Aoe(os.path.abspath(program))
+
+
+@pytest.fixture(scope="session")
+def peers():
+    """The directory $AOE_PEERS."""
+    path = pathlib.Path(os.environ["AOE_PEERS"])
+    assert (path / "models").is_dir(), f"{path}/models does not exist; run tests/peers/install.sh {path}"
+    return path
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The directory of the shared data (tests/README.md). Tests that use it are skipped where it does not exist."""
+    path = pathlib.Path(os.environ.get("AOE_SHARED", ROOT.parent / "shared"))
+    if not path.is_dir():
+        pytest.skip(f"{path} does not exist")
+    return path
+
+
+def relative_error(got, want):
+    """Returns the largest relative error of the rows of two arrays: the norm of the difference over the norm of `want`.
+    Rows whose norm is below 1e-6 are compared absolutely."""
+    got, want = np.atleast_2d(np.asarray(got, dtype=np.float64)), np.atleast_2d(np.asarray(want, dtype=np.float64))
+    assert got.shape == want.shape, f"shapes {got.shape} and {want.shape}"
+    norm = np.linalg.norm(want, axis=1)
+    return float((np.linalg.norm(got - want, axis=1) / np.where(norm < 1e-6, 1, norm)).max())
