@@ -3,9 +3,10 @@
 # run.sh [TABLE...]: creates the tables of docs/results.md as Markdown files in $AOE_WORK (build/results). This script and the
 # .args files of this folder define the runs. Finished runs are not repeated. See README.md.
 #     AOE_DATA=DIR AOE_MODELS=DIR recipes/results/run.sh [TABLE...]
-#   TABLE      lr, weights, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (default: all)
+#   TABLE      lr, weights, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (default: all of these),
+#              and finetune, which only fits ENCODERS=all-mpnet-base-v2 SEEDS=3
 #   STEPS      training steps of the table nli (default: 500)
-#   ENCODERS   aoe-mini-en, bert-mini (default: both)
+#   ENCODERS   aoe-mini-en, bert-mini, all-mpnet-base-v2 (default: the first two)
 #   SEEDS      number of seeds; the first is 42 (default: 5)
 #   JOBS       number of concurrent runs (default: one per CPU)
 set -eu
@@ -26,7 +27,8 @@ encoder() { # encoder NAME: sets its directory, learning rate, pooling, and the 
     case $1 in
     aoe-mini-en) START=models/aoe-mini-en LR=4e-4 POOLING=last-avg TUNED='--w-ibn 1 --w-angle 30' ;;
     bert-mini) START=${AOE_MODELS:?folder that contains bert-mini}/bert-mini LR=4e-4 POOLING=cls TUNED='--w-ibn 0.3 --w-angle 1' ;;
-    *) echo "run.sh: unknown encoder '$1'; ENCODERS can be aoe-mini-en, bert-mini" >&2 && exit 2 ;;
+    all-mpnet-base-v2) START=${AOE_MODELS:?folder that contains all-mpnet-base-v2}/all-mpnet-base-v2 LR=2e-5 POOLING=last-avg TUNED= ;;
+    *) echo "run.sh: unknown encoder '$1'; ENCODERS can be aoe-mini-en, bert-mini, all-mpnet-base-v2" >&2 && exit 2 ;;
     esac
 }
 
@@ -73,6 +75,9 @@ batch() {
 methods() {
     on_stsb methods angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression' \
         'simcse-unsup: --method simcse-unsup'
+}
+finetune() { # one epoch from a model that is already a sentence encoder
+    compare finetune runs-finetune finetune --test "$AOE_DATA/stsb/test.tsv" --arm angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression'
 }
 mrpc() {
     TRAIN=$AOE_DATA/mrpc/train.tsv EPOCHS=2
