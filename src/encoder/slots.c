@@ -74,6 +74,11 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         matrix_slot(s, c->token_types, c->hidden);
         s->absent = c->token_types == 0;
         break;
+    case AOEI_W_SCORE_BIAS:
+        matrix_slot(s, c->score_buckets, c->heads);
+        s->decay = 0;
+        s->absent = c->score_buckets == 0;
+        break;
     case AOEI_W_FINAL_NORM:
     case AOEI_W_FINAL_NORM_BIAS:
         norm_slot(c, s, kind == AOEI_W_FINAL_NORM_BIAS);
@@ -241,20 +246,45 @@ size_t aoei_base_count(const aoei_encoder_config *c) {
     return count_slots(c, 0);
 }
 
+/* Numbers of slots of earlier versions of the library, and ranges of random streams (aoei_slot_stream). The first version had
+ * FIRST_OUTER slots before the layers and AOEI_LW_GATE slots per layer. The second version had SECOND_OUTER slots before the
+ * layers and SECOND_LAYER slots per layer. LATER and POOLED are the first streams of slots that were added in the second
+ * version, ADDED is the first stream of slots that were added since. */
+enum {
+    FIRST_OUTER = 5,
+    SECOND_OUTER = 7,
+    SECOND_LAYER = 32,
+    ADDED = 1 << 27,
+    LATER = 1 << 28,
+    POOLED = 1 << 29,
+};
+
+/* Returns the stream of the weight `kind` of layer `layer` of a transformer. */
+static uint32_t layer_stream(size_t layer, size_t kind) {
+    const size_t second = LATER + SECOND_OUTER + layer * SECOND_LAYER;
+    if (kind < AOEI_LW_GATE)
+        return (uint32_t)(FIRST_OUTER + layer * AOEI_LW_GATE + kind);
+    if (kind <= AOEI_LW_GATE_BIAS)
+        return (uint32_t)(second + kind);
+    if (kind >= AOEI_LW_ADAPTERS)
+        return (uint32_t)(second + AOEI_LW_GATE_BIAS + 1 + kind - AOEI_LW_ADAPTERS);
+    return (uint32_t)(ADDED + (layer + 1) * SECOND_LAYER + kind - AOEI_LW_GATE_BIAS);
+}
+
 /* The stream of a slot must not change between versions of the library, so that a seed always gives the same initial weights.
- * The first version had OUTER slots before the layers and A_LAYER slots per layer. The stream of each of these slots is its
- * slot number in the first version. The streams of slots that were added later are LATER or POOLED plus a number. In
- * architectures whose layers are not transformer layers, the stream is the slot number. */
+ * The streams of the slots of the second version are computed from their slot numbers in that version and in the first
+ * version. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
-    enum { OUTER = 5, A_LAYER = AOEI_LW_GATE, LATER = 1 << 28, POOLED = 1 << 29 };
-    const size_t in_layers = slot - AOEI_W_LAYERS, kind = in_layers % AOEI_LW_COUNT, layer = in_layers / AOEI_LW_COUNT;
+    const size_t in_layers = slot - AOEI_W_LAYERS;
     if (slot >= aoei_pooled_slot(c, 0))
         return (uint32_t)(POOLED + slot - aoei_pooled_slot(c, 0));
+    if (slot < AOEI_W_LAYERS && slot >= SECOND_OUTER)
+        return (uint32_t)(ADDED + slot - SECOND_OUTER);
     if (layer_slots(c) != AOEI_LW_COUNT)
-        return (uint32_t)slot;
+        return (uint32_t)(slot < SECOND_OUTER ? slot : SECOND_OUTER + in_layers);
     if (slot >= aoei_head_slot(c, 0))
-        return (uint32_t)(OUTER + c->layers * A_LAYER + slot - aoei_head_slot(c, 0));
+        return (uint32_t)(FIRST_OUTER + c->layers * AOEI_LW_GATE + slot - aoei_head_slot(c, 0));
     if (slot < AOEI_W_LAYERS)
-        return (uint32_t)(slot < OUTER ? slot : LATER + slot);
-    return (uint32_t)(kind < A_LAYER ? OUTER + layer * A_LAYER + kind : LATER + slot);
+        return (uint32_t)(slot < FIRST_OUTER ? slot : LATER + slot);
+    return layer_stream(in_layers / AOEI_LW_COUNT, in_layers % AOEI_LW_COUNT);
 }

@@ -20,6 +20,7 @@
 #include "nn/layernorm.h"
 #include "nn/linear.h"
 #include "nn/rope.h"
+#include "nn/score_bias.h"
 #include "nn/tensor.h"
 
 static aoei_tensor stats_take(const aoei_encoder_config *c, aoei_arena *arena, size_t n) {
@@ -133,7 +134,12 @@ static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, 
                         const aoei_encoder_config *c, aoei_arena *arena) {
     const size_t qkv = aoei_query_width(c) + 2 * aoei_key_width(c), n = s->n_tokens;
     const size_t columns = c->intermediate > qkv || !s->mode.training ? c->intermediate : qkv;
-    const aoei_attention a = {.heads = c->heads, .kv_heads = aoei_kv_heads(c), .head_dim = aoei_head_dim(c)};
+    if (c->score_buckets || c->alibi)
+        t->score_bias = aoei_tensor_take(arena, c->heads, aoei_score_bias_cols(s->longest));
+    if (c->score_buckets && s->mode.training && !c->lora.r)
+        t->score_grads = aoei_tensor_take(arena, s->n_texts * c->heads, AOEI_SCORE_BUCKETS);
+    const aoei_attention a = {
+        .heads = c->heads, .kv_heads = aoei_kv_heads(c), .head_dim = aoei_head_dim(c), .bias.values = t->score_bias};
     t->ffn_hidden = aoei_tensor_take_typed(arena, s->mode.type, n, columns);
     t->scratch = aoei_workspace_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, s->longest));
     if (c->rope.theta > 0)
@@ -178,6 +184,10 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     embedding_forward(ctx, c, w, batch, s, drop);
     if (c->rope.theta > 0)
         aoei_rope_table(ctx, aoei_tensor_rows(t->rope, 0, n), &c->rope, batch);
+    if (c->alibi)
+        aoei_score_bias_slopes(t->score_bias, batch->longest);
+    else if (c->score_buckets)
+        aoei_score_bias_expand(t->score_bias, w[AOEI_W_SCORE_BIAS], batch->longest);
     for (size_t l = 0; l < c->layers; l++) {
         const aoei_layer layer = aoei_layer_of(ctx, c, w, NULL, batch, s, drop, l);
         aoei_layer_forward(&layer);
@@ -216,12 +226,16 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
         aoei_transformer_norm_backward(ctx, c, d, grads + AOEI_W_FINAL_NORM, d,
                                        aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n),
                                        aoei_tensor_rows(t->final_stats, 0, n), w + AOEI_W_FINAL_NORM);
+    if (t->score_grads.rows)
+        aoei_tensor_zero(ctx, aoei_tensor_rows(t->score_grads, 0, batch->n_texts * c->heads));
     for (size_t l = c->layers; l-- > 0;) {
         const aoei_layer layer = aoei_layer_of(ctx, c, w, grads, batch, s, drop, l);
         if (s->mode.recompute)
             aoei_layer_forward(&layer);
         aoei_layer_backward(&layer, d);
     }
+    if (t->score_grads.rows)
+        aoei_score_bias_reduce(grads[AOEI_W_SCORE_BIAS], aoei_tensor_rows(t->score_grads, 0, batch->n_texts * c->heads));
     if (c->lora.r) /* in a model with adapters, the embedding is frozen, so its gradients are not needed */
         return;
     if (with_first)

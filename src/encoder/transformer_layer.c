@@ -83,7 +83,8 @@ aoei_attention aoei_layer_attention(const aoei_layer *layer) {
         .causal = c->causal && layer->layer < c->bidirectional_from,
         .window = layer->layer >= c->window_from ? c->window : 0,
         .scale = 1.0 / sqrt((double)aoei_head_dim(c)),
-        .drop = aoei_dropout_site(drop, drop ? drop->attention : 0, aoei_site(layer->layer, AOEI_SITE_ATTENTION))};
+        .drop = aoei_dropout_site(drop, drop ? drop->attention : 0, aoei_site(layer->layer, AOEI_SITE_ATTENTION)),
+        .bias = {.values = layer->s->score_bias, .grads = layer->s->score_grads}};
 }
 
 void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,

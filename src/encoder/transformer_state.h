@@ -35,9 +35,12 @@ typedef struct aoei_transformer_state {
     aoei_tensor ffn_hidden; /* buffer that all layers use for the input of the down layer [N, I] and, in training, for the
                                gradient of qkv [N, H d + 2 K d] */
     aoei_tensor scratch;    /* workspace of the attention */
-    aoei_tensor workspace;  /* workspace in which linear layers pack operands; used in training and for frozen weights */
-    aoei_tensor low;        /* workspace of the adapters, for the output of lora_A */
-    aoei_tensor dropped;    /* workspace of the adapters, for the input after dropout; used in training only */
+    aoei_tensor score_bias; /* [H, 2 longest - 1] biases of the attention scores for each distance, if there are biases */
+    aoei_tensor score_grads; /* [texts H, AOEI_SCORE_BUCKETS] gradients of the score biases of each text; used in training of
+                                models with learned biases only */
+    aoei_tensor workspace;   /* workspace in which linear layers pack operands; used in training and for frozen weights */
+    aoei_tensor low;         /* workspace of the adapters, for the output of lora_A */
+    aoei_tensor dropped;     /* workspace of the adapters, for the input after dropout; used in training only */
     aoei_tensor grad_b; /* [N, D] gradient as an operand of matmuls: after dropout, or rounded to bf16; used in training only */
     aoei_tensor grad_norm;  /* [N, D] float32 gradient of the output of a norm; used in training of pre-norm models only */
     aoei_tensor grad_heads; /* [N, H d] gradient of `heads`; used in training only */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "kernels/kernel_table.h"
+#include "nn/score_bias.h"
 
 enum {
     ROWS = 64,   /* number of queries that a task processes at a time (a block) */
@@ -53,16 +54,20 @@ typedef struct head_work {
     aoei_dropout_row drop;   /* dropout parameters of the current query; counter[1] is the position of the query */
     float *p, *dropped, *ds; /* [ROWS, ld] each: probabilities; probabilities after dropout; gradients of the scores */
     size_t ld;
-    aoei_bf16 *operand;        /* [ROWS, ld] copy of p, dropped or ds, rounded to bf16 for a matmul */
-    float *dk, *dv;            /* [keys, d] each: float32 sums of dk and dv, used if the tensors dk and dv are bf16 */
+    float *diagonals;   /* [2 keys - 1] sums of ds for each distance of key and query; used if there are gradients of biases */
+    const float *bias;  /* bias of the current query head for distance 0; the biases of other distances are at their distance
+                           from this element; NULL: there are no biases */
+    aoei_bf16 *operand; /* [ROWS, ld] copy of p, dropped or ds, rounded to bf16 for a matmul */
+    float *dk, *dv;     /* [keys, d] each: float32 sums of dk and dv, used if the tensors dk and dv are bf16 */
     void *packed_k, *packed_v; /* k^T and v^T, each [d, keys], packed as right-hand sides of matmuls */
     float *gemm_scratch;       /* scratch memory of matmul kernels */
 } head_work;
 
 /* Sizes in bytes of the buffers that one worker thread uses. */
 typedef struct scratch_sizes {
-    /* Sizes of each buffer. block: p, dropped and ds. operand: operand. sums: dk and dv. packed: packed_k and packed_v. */
-    size_t block, operand, sums, packed;
+    /* Sizes of each buffer. block: p, dropped and ds. operand: operand. sums: dk and dv. packed: packed_k and packed_v.
+     * diagonals: diagonals. */
+    size_t block, operand, sums, packed, diagonals;
     size_t total; /* size of all buffers together */
 } scratch_sizes;
 
@@ -85,7 +90,8 @@ static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, a
     } else {
         s.packed = round64(k->gemm_f32_packed_size(a->head_dim, T));
     }
-    s.total = 3 * s.block + s.operand + 2 * s.sums + 2 * s.packed;
+    s.diagonals = a->bias.values.rows ? round64(2 * T * sizeof(float)) : 0;
+    s.total = 3 * s.block + s.operand + 2 * s.sums + 2 * s.packed + s.diagonals;
     return s;
 }
 
@@ -160,12 +166,15 @@ static void start_text(head_work *w, const attention_job *j, size_t text, size_t
     s += 2 * size.sums;
     w->packed_k = s;
     w->packed_v = s + size.packed;
+    w->diagonals = (void *)(s + 2 * size.packed);
     w->gemm_scratch = aoei_worker_scratch(j->ctx, worker);
 }
 
 static void start_head(head_work *w, size_t head) {
     w->q_col = head * w->job->a->head_dim;
     w->drop.counter[3] = w->job->a->drop.site << 16 | (uint32_t)head;
+    const aoei_score_bias *bias = &w->job->a->bias;
+    w->bias = bias->values.rows ? aoei_tensor_at(bias->values, head, bias->values.cols / 2) : NULL;
 }
 
 /* Packs x^T [d, keys] for the keys of the span and the columns of the key-value head. */
@@ -239,7 +248,12 @@ static void clear_masked(const head_work *w, float *x, size_t q0, size_t rows, k
     }
 }
 
-/* Computes w->p[rows, keys] = softmax(scale q k^T) for queries [q0, q0 + rows). */
+/* Returns the biases of a query for the keys from `key` on. */
+static const float *bias_from(const head_work *w, size_t query, size_t key) {
+    return w->bias + ((ptrdiff_t)key - (ptrdiff_t)query);
+}
+
+/* Computes w->p[rows, keys] = softmax(scale q k^T + bias) for queries [q0, q0 + rows). */
 static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_gemm_args){.M = rows,
@@ -255,6 +269,8 @@ static void probabilities(const head_work *w, size_t q0, size_t rows, key_range 
     for (size_t r = 0; r < rows; r++) {
         const key_range attended = row_keys(w, q0 + r);
         float *p = w->p + r * w->ld + attended.begin;
+        if (w->bias)
+            aoei_kernels_of(j->ctx)->add_f32(p, p, bias_from(w, q0 + r, attended.begin), attended.end - attended.begin);
         aoei_kernels_of(j->ctx)->softmax_f32(p, p, attended.end - attended.begin);
     }
     clear_masked(w, w->p, q0, rows, keys);
@@ -313,7 +329,7 @@ void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch) {
     attention_job j = {.ctx = ctx, .a = a, .type = q.type, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
-    assert(!a->causal && !a->window);
+    assert(!a->causal && !a->window && !a->bias.values.rows);
     take_spans(&j, spans, n);
     run_forward(&j);
 }
@@ -386,6 +402,15 @@ static void score_gradient(head_work *w, size_t q0, size_t rows, key_range keys)
     clear_masked(w, w->ds, q0, rows, keys);
 }
 
+/* Adds the gradients of the scores of queries [q0, q0 + rows) to the sums of their distances. */
+static void add_diagonals(const head_work *w, size_t q0, size_t rows) {
+    for (size_t r = 0; r < rows; r++) {
+        const key_range attended = row_keys(w, q0 + r);
+        float *to = w->diagonals + w->keys - 1 + attended.begin - (q0 + r);
+        aoei_kernels_of(w->job->ctx)->add_f32(to, to, w->ds + r * w->ld + attended.begin, attended.end - attended.begin);
+    }
+}
+
 /* Computes the gradients for queries [q0, q0 + rows): adds to dk and dv, and writes the rows of dq. */
 static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, size_t rows) {
     const attention_job *j = w->job;
@@ -401,6 +426,8 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
     }
     add_transposed(w, dv, operand(w, used, rows, keys), j->out, row, w->q_col, rows, keys);
     score_gradient(w, q0, rows, keys);
+    if (j->a->bias.grads.rows)
+        add_diagonals(w, q0, rows);
     const void *ds = operand(w, w->ds, rows, keys);
     add_transposed(w, dk, ds, j->q, row, w->q_col, rows, keys);
     multiply(w, (aoei_gemm_args){.M = rows,
@@ -418,6 +445,18 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
                                  .scale = 1});
 }
 
+/* Computes the gradients of one query head of one text. Adds to dk and dv, and writes dq. */
+static void backward_head(head_work *w, key_sums dk, key_sums dv, size_t text, size_t head) {
+    const aoei_attention *a = w->job->a;
+    start_head(w, head);
+    if (a->bias.grads.rows)
+        memset(w->diagonals, 0, (2 * w->keys - 1) * sizeof *w->diagonals);
+    for (size_t q0 = 0; q0 < w->T; q0 += ROWS)
+        backward_block(w, dk, dv, q0, w->T - q0 < ROWS ? w->T - q0 : ROWS);
+    if (a->bias.grads.rows)
+        aoei_score_bias_add(&a->bias, text * a->heads + head, w->diagonals, w->keys, (float)a->scale);
+}
+
 /* Computes the gradients of one key-value head of one text, and of the query heads that share this key-value head. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const attention_job *j = arg;
@@ -433,11 +472,8 @@ static void backward_task(void *arg, size_t task, size_t worker) {
         clear_sums(&w, dk);
         clear_sums(&w, dv);
     }
-    for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
-        start_head(&w, head);
-        for (size_t q0 = 0; q0 < w.T; q0 += ROWS)
-            backward_block(&w, dk, dv, q0, w.T - q0 < ROWS ? w.T - q0 : ROWS);
-    }
+    for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++)
+        backward_head(&w, dk, dv, task / a->kv_heads, head);
     round_sums(&w, j->dk, dk);
     round_sums(&w, j->dv, dv);
 }
@@ -474,7 +510,7 @@ void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_
                        .dk = dk,
                        .dv = dv,
                        .scratch = scratch.data};
-    assert(!a->causal && !a->window && dk.type == AOEI_F32 && dv.type == AOEI_F32);
+    assert(!a->causal && !a->window && !a->bias.values.rows && dk.type == AOEI_F32 && dv.type == AOEI_F32);
     take_spans(&j, spans, n);
     aoei_parallel_for(ctx->pool, n * a->kv_heads, backward_task, &j);
 }

@@ -12,6 +12,7 @@
 #include "kernels/kernels.h"
 #include "nn/batch.h"
 #include "nn/dropout.h"
+#include "nn/score_bias.h"
 #include "nn/tensor.h"
 
 typedef struct aoei_attention {
@@ -22,17 +23,19 @@ typedef struct aoei_attention {
     size_t window;     /* a token attends only to tokens at a distance of less than `window`; 0: the distance is not limited */
     double scale;      /* factor of the scores, usually 1 / sqrt(d) */
     aoei_dropout drop; /* dropout of the probabilities; the mask depends on text, head, query and key */
+    aoei_score_bias bias; /* biases that are added to the scaled scores; zeros: there are no biases */
 } aoei_attention;
 
 /* Returns the size in bytes of the scratch tensor for texts of up to `longest` tokens. The forward and the backward pass need
  * scratch tensors of this size. */
 size_t aoei_attention_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t longest);
-/* Computes out[N, H d] = dropout(softmax(scale q k^T)) v for each text and head. q is [N, H d]; k and v are [N, kv_heads d]. q,
- * k and v have one type and may be column views. In bf16, scores and softmax are float32, and probabilities are rounded to bf16
- * before they are multiplied by v. scratch is allocated by aoei_workspace_take. */
+/* Computes out[N, H d] = dropout(softmax(scale q k^T + bias)) v for each text and head. q is [N, H d]; k and v are [N, kv_heads
+ * d]. q, k and v have one type and may be column views. In bf16, scores and softmax are float32, and probabilities are rounded
+ * to bf16 before they are multiplied by v. scratch is allocated by aoei_workspace_take. */
 void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                             const aoei_batch *batch, const aoei_attention *a, aoei_tensor scratch);
-/* Computes dq, dk and dv, the gradients of q, k and v, from dout, the gradient of out. dq, dk and dv are overwritten. The
+/* Computes dq, dk and dv, the gradients of q, k and v, from dout, the gradient of out. dq, dk and dv are overwritten. If
+ * a->bias.grads is not NULL, the gradients of the biases are added to it. The
  * backward pass recomputes the probabilities, so the forward pass stores nothing for it. */
 void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
                              aoei_tensor q, aoei_tensor k, aoei_tensor v, const aoei_batch *batch, const aoei_attention *a,
@@ -48,7 +51,7 @@ typedef struct aoei_attention_span {
 /* Returns the size in bytes of the scratch tensor for spans of up to max_queries queries and max_keys keys. */
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t max_queries,
                                     size_t max_keys);
-/* Computes the attention of spans[n], without a causal mask or a window. The other arguments are those of
+/* Computes the attention of spans[n], without a causal mask, a window or biases. The other arguments are those of
  * aoei_attention_forward. The output of a query is bit-identical to the output that aoei_attention_forward computes if the
  * query attends to these keys. */
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,

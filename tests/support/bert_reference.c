@@ -150,6 +150,29 @@ static int attends_to(const aoei_encoder_config *c, size_t layer, size_t i, size
     return !c->window || layer < c->window_from || distance < c->window;
 }
 
+/* Returns the slope of ALiBi of a head, by the recursion of the reference implementation (Press et al. 2022): slopes of a
+ * number of heads that is a power of two form a geometric sequence; other numbers interleave two such sequences. */
+static double alibi_slope(size_t head, size_t heads) {
+    const double level = floor(log2((double)heads));
+    const size_t below = (size_t)exp2(level);
+    const double ratio = exp2(-exp2(3 - level)), finer = exp2(-exp2(2 - level));
+    return head < below ? pow(ratio, (double)(head + 1)) : pow(finer, (double)(2 * (head - below) + 1));
+}
+
+/* Returns the bias of the score of query i and key j. The buckets of distances are those of MPNet: 16 buckets for each
+ * direction, 8 of them for distances 0 to 7, and 8 that grow logarithmically up to distance 128. */
+static double score_bias(const bert_reference *r, size_t head, size_t i, size_t j) {
+    const aoei_encoder_config *c = r->config;
+    const double distance = fabs((double)j - (double)i);
+    if (c->alibi)
+        return -alibi_slope(head, c->heads) * distance;
+    if (!c->score_buckets)
+        return 0;
+    const double logarithmic = fmin(15, 8 + floor(8 * log(fmax(distance, 8) / 8) / log(16) + 1e-9));
+    const size_t bucket = (j > i ? 16 : 0) + (size_t)(distance < 8 ? distance : logarithmic);
+    return r->weights[AOEI_W_SCORE_BIAS][bucket * c->heads + head];
+}
+
 /* Computes out [T, H d], which is the attention output of all heads. Dropout is applied to the probabilities. */
 static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer,
                       size_t text, size_t T) {
@@ -162,7 +185,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
             const size_t kh = h / (H / kv);
             double largest = -INFINITY, sum = 0;
             for (size_t j = 0; j < T; j++) {
-                p[j] = attends_to(c, layer, i, j) ? 0 : -INFINITY;
+                p[j] = attends_to(c, layer, i, j) ? score_bias(r, h, i, j) : -INFINITY;
                 for (size_t e = 0; e < d; e++)
                     p[j] += q[i * Q + h * d + e] * k[j * K + kh * d + e] / sqrt((double)d);
                 largest = p[j] > largest ? p[j] : largest;

@@ -16,6 +16,7 @@
 #include "encoder/arch.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_llama.h"
+#include "encoder/arch_mpnet.h"
 #include "encoder/arch_roberta.h"
 #include "encoder/slots.h"
 #include "modeldir/safetensors.h"
@@ -60,6 +61,18 @@ void tiny_roberta(aoei_encoder_config *c) {
     c->position_offset = 2;
     c->token_types = 1;
     c->norm_eps = 1e-5;
+}
+
+void tiny_mpnet(aoei_encoder_config *c) {
+    c->arch = &aoei_arch_mpnet;
+    c->position_offset = 2;
+    c->token_types = 0;
+    c->norm_eps = 1e-5;
+    c->score_buckets = 32;
+}
+
+void tiny_alibi(aoei_encoder_config *c) {
+    c->alibi = 1;
 }
 
 /* Changes c to another architecture. The options become the defaults of `arch`, and the sizes remain unchanged. */

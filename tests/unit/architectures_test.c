@@ -67,9 +67,9 @@ static int equal(const vectors *a, const vectors *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
-static void (*const kinds[])(aoei_encoder_config *c) = {tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2};
-static const char *const classes[] = {"RobertaModel", "LlamaModel", "MistralModel", "Qwen2Model"};
-static const char *const prefixes[] = {"roberta.", "model.", "model.", "model."};
+static void (*const kinds[])(aoei_encoder_config *c) = {tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2, tiny_mpnet};
+static const char *const classes[] = {"RobertaModel", "LlamaModel", "MistralModel", "Qwen2Model", "MPNetModel"};
+static const char *const prefixes[] = {"roberta.", "model.", "model.", "model.", "mpnet."};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static tiny_model tiny_kind(size_t kind) {
@@ -94,7 +94,7 @@ static void saves_and_opens(void **state) {
             tiny_model_write(from, &o);
             aoe_model *m = open_with(ctx, from, NULL);
             assert_string_equal(m->files.prefix, prefixed ? prefixes[kind] : "");
-            assert_int_equal(m->settings.pooling, kind ? AOE_POOLING_LAST_TOKEN : AOE_POOLING_LAST_AVG);
+            assert_int_equal(m->settings.pooling, m->config.causal ? AOE_POOLING_LAST_TOKEN : AOE_POOLING_LAST_AVG);
             assert_int_equal(m->settings.max_length, m->config.arch->max_length(&m->config));
             const vectors before = embed(m);
             if (aoei_model_save(m, to, NULL, &err))

@@ -106,7 +106,7 @@ static void rejects_values_for_bert(void **state) {
     } cases[] = {
         {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert, roberta", AOE_EFORMAT},
         {"model_type", "\"t5\"",
-         "architecture 't5' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran)",
+         "architecture 't5' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran",
          AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
         {"hidden_act", "\"relu\"", "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh)",
@@ -167,6 +167,24 @@ static void reads_roberta(void **state) {
     assert_string_equal(c.arch->class_name, "RobertaModel");
     assert_true(c.position_offset == 4 && c.token_types == 1);
     assert_int_equal(c.arch->max_length(&c), 96);
+}
+
+static void reads_mpnet(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    aoei_slot s;
+    aoe_error err;
+    assert_int_equal(read_type(&c, "mpnet", "\"pad_token_id\": 3, \"type_vocab_size\": 2", NULL), 0);
+    assert_true(c.position_offset == 2 && c.token_types == 0 && c.norm_eps == 1e-12 && c.score_buckets == 32);
+    assert_int_equal(c.arch->max_length(&c), 98);
+    aoei_slot_describe(&c, AOEI_W_SCORE_BIAS, &s);
+    assert_string_equal(s.name, "encoder.relative_attention_bias.weight");
+    assert_true(s.rows == 32 && s.cols == 4 && !s.absent && !s.decay && !s.linear);
+    assert_int_equal(read_type(&c, "mpnet", "\"relative_attention_num_buckets\": 16", &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "config.json: relative_attention_num_buckets 16 is not supported (supported: 32)");
+    assert_int_equal(read_type(&c, "bert", "", NULL), 0);
+    aoei_slot_describe(&c, AOEI_W_SCORE_BIAS, &s);
+    assert_true(s.absent);
 }
 
 static void reads_llama(void **state) {
@@ -326,6 +344,10 @@ static void random_streams_are_stable(void **state) {
     assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(0, AOEI_LW_Q)), 5);
     assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(1, AOEI_LW_NORM2_BIAS)), 5 + 31);
     assert_int_equal(aoei_slot_stream(&c, aoei_head_slot(&c, AOEI_HW_DECODER_BIAS)), 5 + 32 + 4);
+    enum { LATER = 1 << 28, OUTER = 7, A_LAYER = 32, ADAPTERS = 18 };
+    assert_int_equal(aoei_slot_stream(&c, AOEI_W_FINAL_NORM), LATER + 5);
+    assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(1, AOEI_LW_GATE)), LATER + OUTER + A_LAYER + 16);
+    assert_int_equal(aoei_slot_stream(&c, aoei_layer_slot(1, AOEI_LW_ADAPTERS + 3)), LATER + OUTER + A_LAYER + ADAPTERS + 3);
     for (size_t a = 0; a < aoei_slot_count(&c); a++)
         for (size_t b = 0; b < a; b++)
             assert_true(aoei_slot_stream(&c, a) != aoei_slot_stream(&c, b));
@@ -337,7 +359,7 @@ static void lists_the_weights(void **state) {
     aoei_slot s;
     test_model_config(&c);
     /* the count includes the slots of adapters, although this model has no adapters */
-    assert_int_equal(aoei_slot_count(&c), 7 + 2 * (18 + 2 * 7));
+    assert_int_equal(aoei_slot_count(&c), AOEI_W_LAYERS + 2 * AOEI_LW_COUNT);
     assert_int_equal(aoei_slot_describe(&c, AOEI_W_WORD, &s), 0);
     assert_string_equal(s.name, "embeddings.word_embeddings.weight");
     assert_int_equal(s.rows, 16);
@@ -455,6 +477,7 @@ int main(void) {
         cmocka_unit_test(reads_and_writes_activations),
         cmocka_unit_test(rejects_values_for_bert),
         cmocka_unit_test(reads_roberta),
+        cmocka_unit_test(reads_mpnet),
         cmocka_unit_test(reads_llama),
         cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_rope_scaling),
