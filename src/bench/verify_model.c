@@ -218,22 +218,28 @@ static void fill(golden *g, const id_texts *t) {
         aoei_batch_add(&g->step.buffer, t->ids + t->offsets[i], t->offsets[i + 1] - t->offsets[i], (uint32_t)i);
 }
 
-/* Compares n computed values `got` with the tensor `name` of expected.safetensors. Fails if the tensor is missing or has a
- * different size. */
-static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err) {
+/* Compares n computed values `got` with the elements [first, first + n) of the tensor `name` of expected.safetensors. Fails if
+ * the tensor is missing or does not have `total` elements. */
+static int compare_part(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, size_t first,
+                        size_t total, aoe_error *err) {
     const aoei_st_tensor *t = aoei_safetensors_find(g->expected, name);
-    if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != n)
+    if (!t || t->dtype != AOEI_ST_F32 || aoei_st_elements(t) != total)
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s/expected.safetensors: there is no F32 tensor \"%s\" with %zu values; download or generate the file again",
-            g->dir, name, n);
-    float *want = aoei_malloc_array(n, sizeof *want);
+            g->dir, name, total);
+    float *want = aoei_malloc_array(total, sizeof *want);
     if (!want)
-        return aoei_fail_nomem(err, n * sizeof *want);
+        return aoei_fail_nomem(err, total * sizeof *want);
     aoei_st_to_float(want, t);
-    aoei_check_floats(c, got, want, n);
+    aoei_check_floats(c, got, want + first, n);
     aoei_free(want);
     return AOE_OK;
+}
+
+/* Compares n computed values `got` with the tensor `name` of expected.safetensors, which must have n elements. */
+static int compare(const golden *g, aoei_check *c, const char *name, const float *got, size_t n, aoe_error *err) {
+    return compare_part(g, c, name, got, n, 0, n, err);
 }
 
 /* Checks the hidden states of all layers and texts. */
@@ -378,7 +384,9 @@ static int check_gradients(golden *g, aoei_verify *v, int loss, const char *name
             continue;
         gradient_name(tensor, sizeof tensor, g, name, &slot);
         aoei_tensor_read(v->ctx, g->host, g->step.params.grads[s]);
-        code = compare(g, &gradient, tensor, g->host, slot.rows * slot.cols, err);
+        const size_t row = slot.vector ? 1 : slot.cols, n = slot.rows * slot.cols;
+        code = compare_part(g, &gradient, tensor, g->host, n, slot.first * row, slot.stored_rows ? slot.stored_rows * row : n,
+                            err);
     }
     aoei_tensor_zero(v->ctx, g->step.params.grad);
     if (!code) {

@@ -21,6 +21,12 @@ typedef enum aoei_library { AOEI_LIBRARY_SENTENCE_TRANSFORMERS, AOEI_LIBRARY_MOD
 #define AOEI_TOKEN_POOLINGS       (AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST) - AOEI_POOLING_BIT(AOE_POOLING_CLS))
 #define AOEI_CELL_POOLINGS        (AOEI_POOLING_BIT(AOE_POOLING_COUNT) - AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST))
 
+/* Weights of a layer that one tensor of the weight file contains as consecutive rows. The tensor is called a fused tensor. */
+typedef struct aoei_fused {
+    size_t n;        /* number of weights; 0: end of an array */
+    size_t kinds[3]; /* [n] kinds of the weights (AOEI_LW_*), in the order of their rows */
+} aoei_fused;
+
 struct aoei_encoder_ops; /* encoder_ops.h */
 
 /* An architecture. Strings, arrays and tables have static storage. A member may be NULL or 0 only if its comment says what this
@@ -57,6 +63,13 @@ struct aoei_arch {
     /* writes the tensor name of the weight `kind` of a group (slot_layout.h), without prefix, to out[size]; `layer` is used for
      * AOEI_GROUP_LAYER only; writes "" if the architecture has no such weight */
     void (*name)(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer);
+    /* array of the fused tensors of a layer, which ends with an element with n = 0; `name` writes the name of the fused tensor
+     * for each of its weights. NULL: every weight has its own tensor */
+    const aoei_fused *fused;
+    /* NULL-terminated list of the layouts of weight files, each as an architecture with other names or fused tensors. The first
+     * layout whose token embeddings, query layer and up layer are in the weight file is used. NULL: this architecture is the
+     * only layout */
+    const aoei_arch *const *layouts;
     /* number of slots of a layer (a slot is the index of a weight, slot_layout.h); 0: AOEI_LW_COUNT, the number of slots of a
      * transformer layer */
     size_t layer_slots;

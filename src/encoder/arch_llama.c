@@ -110,8 +110,7 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
                : aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err);
 }
 
-/* Reads rope_theta and rope_scaling. In files of newer versions of transformers, rope_parameters contains both. */
-static int read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+int aoei_llama_read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     double partial = 1;
     int rc = aoei_json_double(config, "rope_theta", &c->rope.theta, file, err);
@@ -197,7 +196,7 @@ static int read_common(aoei_encoder_config *c, const json_t *config, const char 
         (rc = aoei_json_double(config, "rms_norm_eps", &c->norm_eps, file, err)) ||
         (rc = aoei_json_double(config, "attention_dropout", &c->attention_dropout, file, err)))
         return rc;
-    return read_rope(c, config, file, err);
+    return aoei_llama_read_rope(c, config, file, err);
 }
 
 static int read_llama(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
@@ -235,7 +234,7 @@ static int read_qwen2(aoei_encoder_config *c, const json_t *config, const char *
     return use ? read_layer_types(c, config, file, err) : 0;
 }
 
-static json_t *scaling_json(const aoei_rope *r) {
+json_t *aoei_llama_scaling_json(const aoei_rope *r) {
     if (r->scaling == AOEI_ROPE_LINEAR || r->scaling == AOEI_ROPE_DYNAMIC)
         return json_pack("{s:s, s:f, s:I}", "rope_type", r->scaling == AOEI_ROPE_LINEAR ? "linear" : "dynamic", "factor",
                          r->factor, "original_max_position_embeddings", (json_int_t)r->positions);
@@ -252,8 +251,8 @@ static int write_common(const aoei_encoder_config *c, json_t *config) {
         (json_int_t)aoei_kv_heads(c), "head_dim", (json_int_t)aoei_head_dim(c), "intermediate_size",
         (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers, "vocab_size", (json_int_t)c->vocab,
         "max_position_embeddings", (json_int_t)c->positions, "rms_norm_eps", c->norm_eps, "rope_theta", c->rope.theta,
-        "rope_scaling", scaling_json(&c->rope), "hidden_act", aoei_activation_name(c->activation), "attention_dropout",
-        c->attention_dropout, "initializer_range", 0.02, "tie_word_embeddings", 1);
+        "rope_scaling", aoei_llama_scaling_json(&c->rope), "hidden_act", aoei_activation_name(c->activation),
+        "attention_dropout", c->attention_dropout, "initializer_range", 0.02, "tie_word_embeddings", 1);
     return aoei_keys_add(config, keys);
 }
 

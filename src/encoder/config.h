@@ -62,6 +62,7 @@ typedef struct aoei_encoder_config {
     int no_qkv_bias;    /* 1: query, key and value layers have no bias */
     int no_output_bias; /* 1: the attention output layer has no bias */
     int no_ffn_bias;    /* 1: the feed-forward layers have no biases */
+    int no_up_bias;     /* 1: the up and gate layers of the feed-forward have no bias, whatever no_ffn_bias is */
     int causal;         /* 1: in the layers before `bidirectional_from`, a token attends only to itself and to earlier tokens */
     size_t bidirectional_from; /* first layer with bidirectional attention; AOEI_NO_LAYER: all layers are causal */
     /* size of the sliding window of attention in tokens, for layer `window_from` and later layers; 0: no window */

@@ -88,6 +88,11 @@ typedef struct aoei_slot {
     int pooled;     /* 1: weight or bias of the dense layer after the pooling; 2: weight or bias of the training head; 0: other
                        weight. The weights with 1 or 2 are not stored in the model's weight file */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
+    /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name` is the
+     * name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows` is the number
+     * of rows of the tensor. If the tensor is a vector, elements are counted instead of rows. stored_rows is 0 if the tensor
+     * contains only this weight. */
+    size_t first, stored_rows;
     int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling
                    are trained */
 } aoei_slot;

@@ -121,7 +121,7 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         break;
     case AOEI_LW_GATE_BIAS:
     case AOEI_LW_UP_BIAS:
-        bias_slot(s, c->intermediate, c->no_ffn_bias);
+        bias_slot(s, c->intermediate, c->no_ffn_bias || c->no_up_bias);
         break;
     case AOEI_LW_DOWN_BIAS:
         bias_slot(s, c->hidden, c->no_ffn_bias);
@@ -182,6 +182,22 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
     s->absent = dense ? !c->dense || (kind == AOEI_PW_DENSE_BIAS && c->dense_no_bias) : !c->head_rows;
 }
 
+/* Sets the position of the weight `kind` in its fused tensor, if the layout of the weight file has fused tensors. */
+static void describe_fused(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    for (const aoei_fused *f = c->arch ? c->arch->fused : NULL; f && f->n; f++)
+        for (size_t i = 0; i < f->n; i++) {
+            if (f->kinds[i] != kind)
+                continue;
+            for (size_t k = 0; k < f->n; k++) {
+                aoei_slot part = {0};
+                describe_layer(c, f->kinds[k], &part);
+                const size_t rows = part.vector ? part.cols : part.rows;
+                s->first += k < i ? rows : 0;
+                s->stored_rows += rows;
+            }
+        }
+}
+
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out) {
     *out = (aoei_slot){0};
     if (slot >= aoei_slot_count(c))
@@ -206,6 +222,7 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
             describe_adapter(c, kind, out);
         else
             describe_layer(c, kind, out);
+        describe_fused(c, kind, out);
     } else {
         describe_outer(c, kind, out);
     }

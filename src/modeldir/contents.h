@@ -17,7 +17,7 @@
  * the index of a weight tensor in the list of all weights of the model (encoder/slot_layout.h). */
 typedef struct aoei_weight_reader {
     /* Writes rows [first, first + n) of the weight in `slot` to to[n, cols] as float32. The function is called in ascending
-     * order of slots. */
+     * order of slots, except for the weights of fused tensors (encoder/arch.h). */
     void (*rows)(struct aoei_weight_reader *s, float *to, size_t slot, size_t first, size_t n);
 } aoei_weight_reader;
 

@@ -19,6 +19,7 @@
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
 #include "modeldir/publish.h"
+#include "modeldir/weight_layout.h"
 
 /* Completes f->config_json for a static model, whose only weights are the token embeddings. A static model may have no
  * config.json, or a config.json without hidden_size and vocab_size. These sizes are read from the shape of the token
@@ -148,6 +149,8 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
     rc = read_config(f, c, mlm, err);
     if (!rc && !f->weights)
         rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
+    if (!rc)
+        aoei_weight_layout_find(c, f->weights);
     if (!rc && f->base_dir)
         rc = open_adapters(f, c, err);
     if (rc == AOE_ENOENT)
@@ -162,6 +165,7 @@ void aoei_model_files_close(aoei_model_files *f) {
     aoei_safetensors_close(f->adapters);
     aoei_safetensors_close(f->dense);
     aoei_free(f->tensors);
+    aoei_free(f->parts);
     aoei_free(f->license);
     aoei_free(f->base_dir);
     aoei_free(f->dir);

@@ -23,6 +23,9 @@ typedef struct aoei_model_files {
     /* [aoei_slot_count] tensor of each weight, indexed by slot (encoder/slots.h). An element is NULL if no file contains the
      * weight. The array is owned; the tensors are borrowed from the files. */
     const aoei_st_tensor **tensors;
+    /* [2 * aoei_slot_count] rows of fused tensors (encoder/arch.h) to which elements of `tensors` point, and their scales;
+     * owned. NULL: there are no fused tensors */
+    aoei_st_tensor *parts;
     const char *prefix; /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
     /* Name of the data type of all weights, such as "BF16" or "I8"; "mixed" if the types differ. The string is static. */
     const char *storage;

@@ -112,9 +112,12 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
         if (m->config->mlm_head && !s->head) { /* the names begin with a prefix, such as "bert." for BertForMaskedLM */
             snprintf(s->name, sizeof s->name, "%s%.100s", m->config->arch->mlm_prefix, bare);
         }
+        if (s->first) /* another slot begins the fused tensor that contains this weight */
+            continue;
+        const size_t length = s->stored_rows ? s->stored_rows : s->vector ? s->cols : s->rows;
         list->slot_of[list->n_entries] = i;
-        list->entries[list->n_entries++] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {s->cols}}
-                                                     : (aoei_st_entry){s->name, AOEI_ST_F32, 2, {s->rows, s->cols}};
+        list->entries[list->n_entries++] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {length}}
+                                                     : (aoei_st_entry){s->name, AOEI_ST_F32, 2, {length, s->cols}};
     }
     for (size_t i = 0; i < others; i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(source->weights, i);
@@ -140,6 +143,28 @@ static int write_weight(const aoei_model_contents *m, aoei_storage_writer *w, si
         m->rows->rows(m->rows, buffer, slot, first, n);
         rc = aoei_storage_write(w, buffer, n * d->cols, err);
     }
+    return rc;
+}
+
+/* Returns the slot of the weight whose rows follow the rows of the weight `slot` in a fused tensor (encoder/arch.h), or
+ * SIZE_MAX if `slot` is the last weight of its tensor. */
+static size_t next_part(const tensor_list *list, size_t n_slots, size_t slot) {
+    const aoei_slot *s = &list->slots[slot];
+    const size_t first = s->first + (s->vector ? s->cols : s->rows);
+    for (size_t i = 0; i < n_slots && first < s->stored_rows; i++)
+        if (list->slots[i].first == first && !strcmp(list->slots[i].name, s->name))
+            return i;
+    return SIZE_MAX;
+}
+
+/* Writes the weights of a tensor. A fused tensor contains several weights. `slot`: first weight of the tensor. `buffer`: see
+ * write_weight. */
+static int write_tensor(const aoei_model_contents *m, aoei_storage_writer *w, const tensor_list *list, size_t slot,
+                        float *buffer, aoe_error *err) {
+    const size_t n_slots = aoei_slot_count(m->config);
+    int rc = 0;
+    for (; slot != SIZE_MAX && !rc; slot = next_part(list, n_slots, slot))
+        rc = write_weight(m, w, slot, &list->slots[slot], buffer, err);
     return rc;
 }
 
@@ -172,8 +197,7 @@ static int write_weights(const aoei_model_contents *m, const char *dir, aoe_erro
     if (!rc)
         rc = aoei_storage_open(&w, path, list.entries, list.n_entries, m->only_adapters ? AOE_STORAGE_F32 : m->storage, err);
     for (size_t i = 0; i < list.n_entries && !rc; i++)
-        rc = list.source[i] ? write_copy(w, list.source[i], err)
-                            : write_weight(m, w, list.slot_of[i], &list.slots[list.slot_of[i]], buffer, err);
+        rc = list.source[i] ? write_copy(w, list.source[i], err) : write_tensor(m, w, &list, list.slot_of[i], buffer, err);
     if (!rc) {
         rc = aoei_storage_commit(w, err);
         w = NULL;

@@ -152,6 +152,21 @@ static int fail_unknown(const char *name, const aoei_encoder_config *c, aoe_erro
     return rc;
 }
 
+/* Returns an error if a target is a part of a fused tensor (encoder/arch.h). For such a layer, PEFT has one adapter for the
+ * whole tensor, which is not supported. */
+static int check_not_fused(unsigned targets, const aoei_encoder_config *c, aoe_error *err) {
+    for (size_t i = 0; i < AOEI_ADAPTERS; i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, aoei_layer_slot(0, aoei_adapter_kind(i)), &slot);
+        if (targets >> i & 1 && !slot.absent && slot.stored_rows)
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "LoRA adapters are not supported for '%s', because this tensor contains the weights of several "
+                             "layers; choose other layers as targets",
+                             slot.name);
+    }
+    return 0;
+}
+
 int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, const aoei_encoder_config *c, int lenient,
                       aoe_error *err) {
     char module[128];
@@ -165,7 +180,7 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
             return fail_unknown(names[i], c, err);
         *targets |= found;
     }
-    return 0;
+    return check_not_fused(*targets, c, err);
 }
 
 /* Returns an error if adapter_config.json contains a setting that is not supported and affects the results. */

@@ -17,30 +17,8 @@
 #include "modeldir/adapter_tensors.h"
 #include "modeldir/dense_module.h"
 #include "modeldir/storage.h"
+#include "modeldir/weight_layout.h"
 #include "modeldir/weights_check.h"
-
-/* Returns the tensor with the name prefix + name. If there is no such tensor, returns the tensor with the alternative name, or
- * NULL. Old checkpoints use the names LayerNorm.gamma and LayerNorm.beta, and the bias of a masked-LM head may be stored as the
- * bias of the decoder of the head. */
-static const aoei_st_tensor *find_tensor(const aoei_safetensors *f, const char *prefix, const char *name) {
-    static const struct {
-        const char *name, *other;
-    } alternatives[] = {{"LayerNorm.weight", "LayerNorm.gamma"},
-                        {"LayerNorm.bias", "LayerNorm.beta"},
-                        {"predictions.bias", "predictions.decoder.bias"},
-                        {"lm_head.bias", "lm_head.decoder.bias"}};
-    char full[256];
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    const aoei_st_tensor *t = aoei_safetensors_find(f, full);
-    for (size_t i = 0; i < sizeof alternatives / sizeof *alternatives && !t; i++) {
-        size_t len = strlen(full), tail = strlen(alternatives[i].name);
-        if (len >= tail && !strcmp(full + len - tail, alternatives[i].name)) {
-            snprintf(full + len - tail, sizeof full - (len - tail), "%s", alternatives[i].other);
-            return aoei_safetensors_find(f, full);
-        }
-    }
-    return t;
-}
 
 /* Sets f->prefix to the first of the prefixes in c->arch->prefixes with which f->weights contains the tensor of the token
  * embeddings. */
@@ -48,7 +26,7 @@ static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_
     aoei_slot word;
     aoei_slot_describe(c, AOEI_W_WORD, &word);
     for (const char *const *p = c->arch->prefixes; *p; p++)
-        if (find_tensor(f->weights, *p, word.name)) {
+        if (aoei_weight_find(f->weights, *p, word.name)) {
             f->prefix = *p;
             return 0;
         }
@@ -67,10 +45,15 @@ static const char *shape_text(char *buf, size_t size, const size_t *shape, size_
     return buf;
 }
 
-/* Sets *out to the tensor of the slot and checks the shape and the data type of the tensor. */
+/* Returns the number of rows of the tensor that contains the weight `slot`, or the number of elements if it is a vector. */
+static size_t stored_length(const aoei_slot *slot) {
+    return slot->stored_rows ? slot->stored_rows : slot->vector ? slot->cols : slot->rows;
+}
+
+/* Sets *out to the tensor that contains the slot and checks the shape and the data type of the tensor. */
 static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
-    const aoei_st_tensor *t = *out = find_tensor(f->weights, slot->head ? "" : f->prefix, slot->name);
-    const size_t expected[2] = {slot->vector ? slot->cols : slot->rows, slot->cols};
+    const aoei_st_tensor *t = *out = aoei_weight_find(f->weights, slot->head ? "" : f->prefix, slot->name);
+    const size_t expected[2] = {stored_length(slot), slot->cols};
     const size_t n_dims = slot->vector ? 1 : 2;
     char actual[256], required[64];
     if (!t) {
@@ -184,10 +167,30 @@ static int has_head(const aoei_model_files *f, const aoei_encoder_config *c) {
     for (size_t i = aoei_head_slot(c, 0); i < aoei_pooled_slot(c, 0); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (find_tensor(f->weights, "", slot.name))
+        if (aoei_weight_find(f->weights, "", slot.name))
             return 1;
     }
     return 0;
+}
+
+/* Sets f->tensors[i] to the rows of the fused tensor t that contain the weight `slot`, with their scales if t is I8. The
+ * descriptions of the rows and of the scales are elements 2i and 2i + 1 of f->parts. */
+static void use_rows(aoei_model_files *f, size_t i, const aoei_slot *slot, const aoei_st_tensor *t) {
+    aoei_st_tensor *part = &f->parts[2 * i], *scale = part + 1;
+    const size_t rows = slot->vector ? slot->cols : slot->rows;
+    const size_t row_bytes = (slot->vector ? 1 : slot->cols) * aoei_st_dtype_size(t->dtype);
+    *part = *t;
+    part->shape[0] = rows;
+    part->data = t->data + slot->first * row_bytes;
+    part->bytes = rows * row_bytes;
+    if (t->dtype == AOEI_ST_I8) {
+        *scale = *t->scale;
+        scale->shape[0] = rows;
+        scale->data = t->scale->data + slot->first * sizeof(float);
+        scale->bytes = rows * sizeof(float);
+        part->scale = scale;
+    }
+    f->tensors[i] = part;
 }
 
 /* Returns the total size in bytes of the tensors in f->tensors, including scales. */
@@ -211,6 +214,8 @@ static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *
         aoei_slot_describe(c, i, &slot);
         if (!slot.absent && !slot.adapter && !slot.pooled && !(slot.head && new_head))
             rc = check_tensor(f, &slot, &f->tensors[i], err);
+        if (!rc && f->tensors[i] && slot.stored_rows)
+            use_rows(f, i, &slot, f->tensors[i]);
         *int8 |= f->tensors[i] && f->tensors[i]->dtype == AOEI_ST_I8;
     }
     return rc;
@@ -220,8 +225,9 @@ int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, 
     const size_t n = aoei_slot_count(c);
     int int8 = 0, rc;
     f->tensors = aoei_calloc(n, sizeof *f->tensors);
-    if (!f->tensors)
-        return aoei_fail_nomem(err, n * sizeof *f->tensors);
+    f->parts = c->arch->fused ? aoei_calloc(2 * n, sizeof *f->parts) : NULL;
+    if (!f->tensors || (c->arch->fused && !f->parts))
+        return aoei_fail_nomem(err, n * sizeof *f->parts);
     if ((rc = detect_prefix(f, c, err)) || (rc = find_encoder(f, c, &int8, err)) || (rc = check_others(f, c, int8, err)) ||
         (rc = aoei_adapter_tensors_find(f, c, err)) || (rc = aoei_dense_find(f, c, err)))
         return rc;
@@ -235,5 +241,9 @@ int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encod
     const size_t n = aoei_slot_count(c);
     size_t bad;
     const int rc = aoei_weights_check(&bad, pool, f->tensors, n, other_work, arg, err);
-    return rc || bad == n ? rc : fail_not_finite(file_of(f, c, bad), f->tensors[bad], err);
+    if (rc || bad == n)
+        return rc;
+    /* a message names the element in the complete tensor, even if the weight is a part of a fused tensor */
+    const aoei_safetensors *file = file_of(f, c, bad);
+    return fail_not_finite(file, aoei_safetensors_find(file, f->tensors[bad]->name), err);
 }

@@ -17,6 +17,7 @@
 #include "encoder/arch_bert.h"
 #include "encoder/arch_llama.h"
 #include "encoder/arch_mpnet.h"
+#include "encoder/arch_nomic.h"
 #include "encoder/arch_roberta.h"
 #include "encoder/slots.h"
 #include "modeldir/safetensors.h"
@@ -129,6 +130,16 @@ void tiny_modern(aoei_encoder_config *c) {
     c->window_from = 1;
 }
 
+void tiny_nomic(aoei_encoder_config *c) {
+    become(c, &aoei_arch_nomic);
+    c->hidden_dropout = c->attention_dropout;
+}
+
+void tiny_nomic_fused(aoei_encoder_config *c) {
+    tiny_nomic(c);
+    c->arch = &aoei_arch_nomic_fused;
+}
+
 void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed) {
     aoei_slot d;
     aoei_rng r;
@@ -210,6 +221,18 @@ static size_t pooler_entries(aoei_st_entry *e, char names[2][64], const tiny_mod
     return 2;
 }
 
+/* Writes to `host` the values of the tensor that begins with the weight in `slot`. A fused tensor contains several weights. */
+static void tensor_values(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed) {
+    aoei_slot first, d;
+    assert_int_equal(aoei_slot_describe(c, slot, &first), 0);
+    tiny_weight(host, c, slot, seed);
+    for (size_t s = 0; s < aoei_slot_count(c) && first.stored_rows; s++) {
+        assert_int_equal(aoei_slot_describe(c, s, &d), 0);
+        if (!d.absent && d.first && !strcmp(d.name, first.name))
+            tiny_weight(host + d.first * (d.vector ? 1 : d.cols), c, s, seed);
+    }
+}
+
 static void write_weights(const char *dir, const tiny_model *o) {
     aoei_encoder_config c;
     tiny_config(&c, o);
@@ -222,11 +245,12 @@ static void write_weights(const char *dir, const tiny_model *o) {
     for (size_t s = 0; s < n; s++) {
         aoei_slot d;
         assert_int_equal(aoei_slot_describe(&c, s, &d), 0);
-        if (d.absent)
+        if (d.absent || d.first)
             continue;
+        const size_t length = d.stored_rows ? d.stored_rows : d.vector ? d.cols : d.rows;
         snprintf(names[used], sizeof names[used], "%s%s", o->prefix ? o->prefix : "", d.name);
-        e[used] = d.vector ? (aoei_st_entry){names[used], AOEI_ST_F32, 1, {d.cols}}
-                           : (aoei_st_entry){names[used], AOEI_ST_F32, 2, {d.rows, d.cols}};
+        e[used] = d.vector ? (aoei_st_entry){names[used], AOEI_ST_F32, 1, {length}}
+                           : (aoei_st_entry){names[used], AOEI_ST_F32, 2, {length, d.cols}};
         slots[used++] = s;
     }
     const size_t more = pooler_entries(e + used, pooler, o);
@@ -239,7 +263,7 @@ static void write_weights(const char *dir, const tiny_model *o) {
             count *= e[i].shape[k];
         assert_true(count <= largest);
         if (i < used)
-            tiny_weight(host, &c, slots[i], o->seed);
+            tensor_values(host, &c, slots[i], o->seed);
         for (size_t k = 0; k < count; k++)
             if (i >= used || (o->filled && strcmp(names[i], o->filled) == 0))
                 host[k] = i >= used ? (float)k : o->fill;

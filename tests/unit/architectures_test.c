@@ -16,6 +16,7 @@
 #include "encoder/arch.h"
 #include "encoder/slots.h"
 #include "model/model.h"
+#include "model/open.h"
 #include "model/save.h"
 
 enum { VECTORS = 3, MAX_DIMS = 64 };
@@ -67,16 +68,23 @@ static int equal(const vectors *a, const vectors *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
-static void (*const kinds[])(aoei_encoder_config *c) = {tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2, tiny_mpnet};
-static const char *const classes[] = {"RobertaModel", "LlamaModel", "MistralModel", "Qwen2Model", "MPNetModel"};
-static const char *const prefixes[] = {"roberta.", "model.", "model.", "model.", "mpnet."};
+/* The architectures of the tests. NomicBERT has two layouts; tiny_nomic_fused has fused tensors. */
+static const struct {
+    void (*options)(aoei_encoder_config *c);
+    const char *class_name, *prefix; /* name in "architectures"; prefix of tensor names */
+} kinds[] = {
+    {tiny_roberta, "RobertaModel", "roberta."},    {tiny_llama, "LlamaModel", "model."},
+    {tiny_mistral, "MistralModel", "model."},      {tiny_qwen2, "Qwen2Model", "model."},
+    {tiny_mpnet, "MPNetModel", "mpnet."},          {tiny_nomic, "NomicBertModel", "nomic_bert."},
+    {tiny_nomic_fused, "NomicBertModel", "bert."},
+};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static tiny_model tiny_kind(size_t kind) {
     tiny_model o = tiny_defaults();
     o.hidden = 32;
     o.heads = 4;
-    o.options = kinds[kind];
+    o.options = kinds[kind].options;
     return o;
 }
 
@@ -90,10 +98,10 @@ static void saves_and_opens(void **state) {
             char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to"), *config = test_path(to, "config.json");
             tiny_model o = tiny_kind(kind);
             aoe_error err = {0};
-            o.prefix = prefixed ? prefixes[kind] : NULL;
+            o.prefix = prefixed ? kinds[kind].prefix : NULL;
             tiny_model_write(from, &o);
             aoe_model *m = open_with(ctx, from, NULL);
-            assert_string_equal(m->files.prefix, prefixed ? prefixes[kind] : "");
+            assert_string_equal(m->files.prefix, prefixed ? kinds[kind].prefix : "");
             assert_int_equal(m->settings.pooling, m->config.causal ? AOE_POOLING_LAST_TOKEN : AOE_POOLING_LAST_AVG);
             assert_int_equal(m->settings.max_length, m->config.arch->max_length(&m->config));
             const vectors before = embed(m);
@@ -107,7 +115,7 @@ static void saves_and_opens(void **state) {
             assert_memory_equal(&c, &m->config, sizeof c);
             aoe_model_close(m);
             char *text = test_read(config, NULL);
-            assert_non_null(strstr(text, classes[kind]));
+            assert_non_null(strstr(text, kinds[kind].class_name));
             free(text);
             free(config);
             test_dir_remove(from);
@@ -276,10 +284,79 @@ static void creates_models(void **state) {
     aoe_context_destroy(ctx);
 }
 
+/* Returns the tensor `name` of the weight file in `dir`, whose file *f must be closed by the caller. */
+static const aoei_st_tensor *stored(aoei_safetensors **f, const char *dir, const char *name) {
+    assert_int_equal(aoei_safetensors_open_dir(f, dir, NULL), 0);
+    const aoei_st_tensor *t = aoei_safetensors_find(*f, name);
+    assert_non_null(t);
+    return t;
+}
+
+/* Tests fused tensors, which contain the weights of several layers. A converted model must have the same fused tensors with
+ * equal values. An int8 model must give equal embeddings after another conversion. Adapters of fused tensors are rejected, and
+ * messages name the stored tensor and its shape. */
+static void fused_tensors(void **state) {
+    (void)state;
+    static const char name[] = "encoder.layers.1.attn.Wqkv.weight";
+    aoe_context *ctx = tiny_context(2);
+    char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to"), *again = test_path(test_dir, "again");
+    tiny_model o = tiny_kind(0);
+    aoe_convert_options c = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32};
+    aoe_error err = {0};
+    aoei_safetensors *a, *b;
+    o.options = tiny_nomic_fused;
+    tiny_model_write(from, &o);
+    assert_int_equal(aoe_convert(ctx, from, to, &c, NULL, &err), 0);
+    const aoei_st_tensor *s = stored(&a, from, name), *t = stored(&b, to, name);
+    assert_true(s->shape[0] == 96 && t->shape[0] == 96 && t->shape[1] == 32 && t->bytes == s->bytes);
+    assert_memory_equal(s->data, t->data, s->bytes);
+    aoei_safetensors_close(a);
+    aoei_safetensors_close(b);
+    test_dir_remove(to);
+    to = test_path(test_dir, "to");
+    c.storage = AOE_STORAGE_INT8;
+    assert_int_equal(aoe_convert(ctx, from, to, &c, NULL, &err), 0);
+    c.storage = AOE_STORAGE_F32;
+    assert_int_equal(aoe_convert(ctx, to, again, &c, NULL, &err), 0);
+    t = stored(&a, to, name);
+    assert_true(t->dtype == AOEI_ST_I8 && t->scale && t->scale->shape[0] == 96);
+    aoei_safetensors_close(a);
+    aoe_model_options f32;
+    aoe_model_options_defaults(&f32);
+    f32.dtype = AOE_DTYPE_F32;
+    const vectors x = embed_dir(ctx, to, &f32), y = embed_dir(ctx, again, &f32);
+    assert_true(equal(&x, &y));
+    aoe_model *m;
+    aoe_lora lora;
+    aoe_lora_defaults(&lora);
+    lora.r = 2;
+    assert_int_equal(aoei_model_open_for(&m, ctx, from, NULL, &(aoei_open_mode){.lora = &lora}, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "LoRA adapters are not supported for 'encoder.layers.0.attn.Wqkv.weight'");
+    lora.targets = "out_proj,fc2";
+    assert_int_equal(aoei_model_open_for(&m, ctx, from, NULL, &(aoei_open_mode){.lora = &lora}, &err), 0);
+    aoe_model_close(m);
+    o.hidden = 36;
+    test_dir_remove(again);
+    again = test_path(test_dir, "again");
+    tiny_model_write(again, &o);
+    char *config = test_path(from, "config.json"), *text = test_read(config, NULL);
+    free(test_write_text(again, "config.json", text));
+    expect_rejected(ctx, again, NULL, AOE_EFORMAT, "config.json requires");
+    free(text);
+    free(config);
+    test_dir_remove(from);
+    test_dir_remove(to);
+    test_dir_remove(again);
+    aoe_context_destroy(ctx);
+}
+
 int main(void) {
     test_use_memory();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(saves_and_opens), cmocka_unit_test(keeps_bf16_as_stored),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(saves_and_opens),
+                                       cmocka_unit_test(keeps_bf16_as_stored),
                                        cmocka_unit_test(saves_the_attention_direction),
-                                       cmocka_unit_test(rejects_attention_directions), cmocka_unit_test(creates_models)};
+                                       cmocka_unit_test(rejects_attention_directions),
+                                       cmocka_unit_test(creates_models),
+                                       cmocka_unit_test(fused_tensors)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

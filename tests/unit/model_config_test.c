@@ -105,8 +105,7 @@ static void rejects_values_for_bert(void **state) {
         int code;
     } cases[] = {
         {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert, roberta", AOE_EFORMAT},
-        {"model_type", "\"t5\"",
-         "architecture 't5' is not supported (supported: bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran",
+        {"model_type", "\"t5\"", "architecture 't5' is not supported (supported: bert, roberta, xlm-roberta, ",
          AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
         {"hidden_act", "\"relu\"", "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh)",
@@ -212,6 +211,51 @@ static void reads_llama(void **state) {
     assert_true(!strcmp(s.name, "norm.weight") && s.norm && !s.absent);
     aoei_slot_describe(&c, AOEI_W_POSITION, &s);
     assert_true(s.absent);
+}
+
+/* Tests both forms of config.json of NomicBERT: the keys of transformers, and the keys of published checkpoints. */
+static void reads_nomic(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    assert_int_equal(read_type(&c, "nomic_bert", "", NULL), 0);
+    assert_true(c.gated && c.activation == AOEI_SILU && c.no_qkv_bias && c.no_output_bias && c.no_ffn_bias && !c.pre_norm);
+    assert_true(c.norm == AOEI_LAYERNORM && c.rope.theta == 1000 && c.token_types == 2 && c.arch->max_length(&c) == 100);
+    static const char published[] =
+        "{\"model_type\": \"nomic_bert\", \"n_embd\": 24, \"n_head\": 3, \"n_layer\": 2, \"n_inner\": 300, \"n_positions\": "
+        "8192, \"vocab_size\": 30522, \"pad_vocab_size_multiple\": 64, \"activation_function\": \"swiglu\", "
+        "\"rotary_emb_fraction\": 1.0, \"rotary_emb_base\": 1000, \"rotary_scaling_factor\": null, "
+        "\"max_trained_positions\": 2048, \"qkv_proj_bias\": false, \"mlp_fc1_bias\": false, \"mlp_fc2_bias\": false, "
+        "\"rotary_emb_scale_base\": null, \"prenorm\": false}";
+    static const struct {
+        const char *key, *value, *fragment;
+        int code;
+    } cases[] = {
+        {"prenorm", "false", NULL, 0},
+        {"rotary_scaling_factor", "2", NULL, 0},
+        {"mlp_fc2_bias", "true", NULL, 0},
+        {"rotary_scaling_factor", "0.5", "\"rotary_scaling_factor\" is 0.5", AOE_EFORMAT},
+        {"prenorm", "true", "prenorm is true; this variant", AOE_EUNSUPPORTED},
+        {"num_experts", "8", "num_experts is 8; this variant", AOE_EUNSUPPORTED},
+        {"activation_function", "\"glu\"", "activation_function \"glu\" is not supported", AOE_EUNSUPPORTED},
+        {"mlp_fc1_bias", "true", "mlp_fc1_bias true with mlp_fc2_bias false", AOE_EUNSUPPORTED},
+        {"rotary_emb_fraction", "0.5", "rotary_emb_fraction 0.5 is not supported", AOE_EUNSUPPORTED},
+        {"rotary_emb_base", "-1", "\"rotary_emb_base\" is -1; it must be at least 1", AOE_EFORMAT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_error err = {0};
+        json_t *root, *v;
+        assert_int_equal(aoei_json_parse(&root, published, sizeof published - 1, "config.json", &err), 0);
+        assert_int_equal(aoei_json_parse(&v, cases[i].value, strlen(cases[i].value), "value", &err), 0);
+        json_object_set_new(root, cases[i].key, v);
+        assert_int_equal(aoei_config_read(&c, root, "config.json", &err), cases[i].code);
+        json_decref(root);
+        if (cases[i].fragment)
+            FRAGMENT(err, cases[i].fragment);
+        else
+            assert_true(c.hidden == 24 && c.heads == 3 && c.layers == 2 && c.intermediate == 512 && c.positions == 8192 &&
+                        c.vocab == 30528 && c.gated && c.rope.theta == 1000 && c.no_up_bias == (i == 2) &&
+                        c.no_ffn_bias == (i != 2) && c.rope.scaling == (i == 1 ? AOEI_ROPE_DYNAMIC : AOEI_ROPE_PLAIN));
+    }
 }
 
 static void reads_sliding_windows(void **state) {
@@ -479,6 +523,7 @@ int main(void) {
         cmocka_unit_test(reads_roberta),
         cmocka_unit_test(reads_mpnet),
         cmocka_unit_test(reads_llama),
+        cmocka_unit_test(reads_nomic),
         cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_rope_scaling),
         cmocka_unit_test(rejects_values_for_other_architectures),

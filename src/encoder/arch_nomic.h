@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * The NomicBERT architecture.
+ */
+#ifndef AOEI_ENCODER_ARCH_NOMIC_H
+#define AOEI_ENCODER_ARCH_NOMIC_H
+
+#include "encoder/arch.h"
+
+extern const aoei_arch aoei_arch_nomic;
+extern const aoei_arch
+    aoei_arch_nomic_fused; /* layout of the published checkpoints, with a fused tensor for query, key, value */
+
+#endif
