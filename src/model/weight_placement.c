@@ -48,6 +48,8 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
     const int table = slot->table && frozen;
     if (!slot->adapter && (mode->rows_from_file || (mode->packed && aoei_adapter_slot(c, index))))
         return (aoei_weight_placement){.not_loaded = 1};
+    if (slot->adapter && mode->packed) /* aoei_adapter_merge reads float32 */
+        return stored == AOEI_ST_F32 && aligned ? mapped(AOEI_F32) : converted(AOEI_F32, slot);
     if (stored == AOEI_ST_I8 && aligned && ((operand && convertible) || table))
         return mapped(AOEI_I8);
     if (mode->eight_bit && frozen && slot->linear && convertible)

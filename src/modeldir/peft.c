@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "encoder/arch.h"
 #include "encoder/slot_layout.h"
@@ -183,11 +184,58 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
     return check_not_fused(*targets, c, err);
 }
 
+/* Returns 1 if v is missing, null, false, or an empty object, array or string. */
+static int is_unset(const json_t *v) {
+    return !v || json_is_null(v) || json_is_false(v) || (json_is_object(v) && !json_object_size(v)) ||
+           (json_is_array(v) && !json_array_size(v)) || (json_is_string(v) && !json_string_length(v));
+}
+
+/* Checks init_lora_weights, the initialization of the adapters. Some initializations replace the base weights by a residual,
+ * so that the saved adapters belong to changed base weights, which the directory does not contain. */
+static int check_initialization(const json_t *root, const char *file, aoe_error *err) {
+    static const char *const unchanged[] = {"gaussian", "eva", "orthogonal", "mica"};
+    static const char *const changed[] = {"pissa", "olora", "loftq", "corda", "lora_ga"};
+    const json_t *v = json_object_get(root, "init_lora_weights");
+    if (!v || json_is_null(v) || json_is_boolean(v))
+        return 0;
+    const char *name = json_is_string(v) ? json_string_value(v) : "(not a string)";
+    for (size_t i = 0; i < sizeof unchanged / sizeof *unchanged; i++)
+        if (!strcasecmp(name, unchanged[i]))
+            return 0;
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+        if (!strncasecmp(name, changed[i], strlen(changed[i])))
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: init_lora_weights \"%s\" is not supported, because this initialization changes the base "
+                             "weights; merge the adapters with PEFT, or save them with "
+                             "path_initial_model_for_weight_conversion",
+                             file, name);
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: init_lora_weights \"%s\" is not supported (supported: true, false, gaussian, eva, orthogonal, mica)",
+                     file, name);
+}
+
 /* Returns an error if adapter_config.json contains a setting that is not supported and affects the results. */
 static int check_supported(const json_t *root, const char *file, aoe_error *err) {
-    static const char *const flags[] = {"use_dora", "fan_in_fan_out", "lora_bias", "use_qalora"};
-    static const char *const empty[] = {"rank_pattern",      "alpha_pattern",   "modules_to_save",   "layers_to_transform",
-                                        "layer_replication", "exclude_modules", "target_parameters", "trainable_token_indices"};
+    static const char *const unset[] = {"use_dora",
+                                        "fan_in_fan_out",
+                                        "lora_bias",
+                                        "use_qalora",
+                                        "use_bdlora",
+                                        "rank_pattern",
+                                        "alpha_pattern",
+                                        "modules_to_save",
+                                        "exclude_modules",
+                                        "layers_to_transform",
+                                        "layer_replication",
+                                        "target_parameters",
+                                        "loftq_config",
+                                        "trainable_token_indices",
+                                        "alora_invocation_tokens",
+                                        "arrow_config",
+                                        "kasa_config",
+                                        "monteclora_config",
+                                        "velora_config",
+                                        "megatron_config"};
     const char *type = NULL, *bias = "none";
     int rc = aoei_json_string(root, "peft_type", &type, NULL, file, err);
     if (!rc)
@@ -199,18 +247,13 @@ static int check_supported(const json_t *root, const char *file, aoe_error *err)
                          type ? type : "");
     if (strcmp(bias, "none") != 0)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: bias \"%s\" is not supported (supported: none)", file, bias);
-    for (size_t i = 0; i < sizeof flags / sizeof *flags && !rc; i++) {
-        int v = 0;
-        rc = aoei_json_bool(root, flags[i], &v, file, err);
-        if (!rc && v)
-            rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is true, which is not supported", file, flags[i]);
-    }
-    for (size_t i = 0; i < sizeof empty / sizeof *empty && !rc; i++) {
-        const json_t *v = json_object_get(root, empty[i]);
-        if (v && !json_is_null(v) && !((json_is_object(v) || json_is_array(v)) && !json_object_size(v) && !json_array_size(v)))
-            rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is set, which is not supported", file, empty[i]);
-    }
-    return rc;
+    if ((rc = check_initialization(root, file, err)))
+        return rc;
+    for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
+        if (!is_unset(json_object_get(root, unset[i])))
+            return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is set, which is not supported; merge the adapters with PEFT", file,
+                             unset[i]);
+    return 0;
 }
 
 /* Reads the key target_modules and sets *targets to a bit mask as in aoei_lora.targets. file: path for messages. */

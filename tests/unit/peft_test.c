@@ -53,6 +53,12 @@ static void reads_configurations(void **state) {
     assert_int_equal(l.targets, bit(AOEI_LW_O) | bit(AOEI_LW_UP) | bit(AOEI_LW_DOWN));
     assert_int_equal(read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 2, \"target_modules\": \"all-linear\"}", &err), 0);
     assert_int_equal(l.targets, (1u << AOEI_ADAPTERS) - 1 - bit(AOEI_LW_GATE));
+    assert_int_equal(
+        read_text(&l,
+                  "{\"peft_type\": \"LORA\", \"r\": 2, \"target_modules\": [\"query\"], \"alora_invocation_tokens\": "
+                  "null, \"loftq_config\": {}, \"init_lora_weights\": \"gaussian\"}",
+                  &err),
+        0);
 }
 
 static void test_rejected(void **state) {
@@ -69,6 +75,16 @@ static void test_rejected(void **state) {
         {"{\"peft_type\": \"LORA\", \"rank_pattern\": {\"query\": 8}}", "rank_pattern", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"modules_to_save\": [\"pooler\"]}", "modules_to_save", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"layers_to_transform\": 3}", "layers_to_transform", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"pissa_niter_4\"}", "\"pissa_niter_4\"", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"olora\"}", "\"olora\"", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"loftq\"}", "\"loftq\"", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"corda\"}", "\"corda\"", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"lora_ga\"}", "\"lora_ga\"", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"new\"}", "\"new\"", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"init_lora_weights\": 3}", "init_lora_weights", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"alora_invocation_tokens\": [5]}", "alora_invocation_tokens", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"arrow_config\": {\"top_k\": 3}}", "arrow_config", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"use_bdlora\": {\"nblocks\": 1}}", "use_bdlora", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"target_modules\": [\"query\"]}", "\"r\"", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 0, \"target_modules\": [\"query\"]}", "\"r\" is 0", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 99999, \"target_modules\": [\"query\"]}", "\"r\" is 99999", AOE_EFORMAT},
