@@ -21,7 +21,7 @@ void tiny_adapters_fill(aoe_model *m, uint32_t seed) {
             continue;
         float *values = malloc(d.rows * d.cols * sizeof *values);
         assert_non_null(values);
-        aoei_rng_init(&random, seed, AOEI_STREAM_TEST, (uint32_t)i);
+        aoei_rng_init(&random, seed, AOEI_STREAM_TEST, aoei_slot_stream(&m->config, i));
         for (size_t k = 0; k < d.rows * d.cols; k++)
             values[k] = (float)(0.3 * aoei_rng_normal(&random));
         aoei_tensor_write(m->ctx, m->weights[i], values);

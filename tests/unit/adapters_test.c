@@ -90,8 +90,11 @@ static int equal(const vectors *a, const vectors *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
-static void (*const kinds[])(aoei_encoder_config *c) = {NULL, tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2};
-static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL};
+static void (*const kinds[])(aoei_encoder_config *c) = {NULL, tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2, tiny_mpnet};
+static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL, "mpnet."};
+/* names of the query and value layers */
+static const char *const some_targets[] = {"query,value",   "query,value",   "q_proj,v_proj",
+                                           "q_proj,v_proj", "q_proj,v_proj", "attn.q,v"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Writes a base model of architecture kinds[kind] and adapters of rank 3 for it into the test directory. targets: names of the
@@ -129,7 +132,7 @@ static void opens_and_merges(void **state) {
         for (int some = 0; some < 2; some++) {
             char *base, *adapters, *merged = test_path(test_dir, "merged");
             aoe_model_info info;
-            write_both(kind, !some ? NULL : kind > 1 ? "q_proj,v_proj" : "query,value", &base, &adapters);
+            write_both(kind, some ? some_targets[kind] : NULL, &base, &adapters);
             merge(adapters, merged, AOE_STORAGE_F32);
             for (int dtype = AOE_DTYPE_F32; dtype <= AOE_DTYPE_BF16; dtype++) {
                 const vectors without = embed_as(base, (aoe_dtype)dtype, &inference),
@@ -146,7 +149,7 @@ static void opens_and_merges(void **state) {
             aoe_model_get_info(m, &info);
             assert_string_equal(info.base, base);
             assert_true(info.lora_r == 3 && fabs(info.lora_alpha - 8) < 1e-12 && fabs(info.lora_dropout - 0.1) < 1e-12);
-            assert_non_null(strstr(info.lora_targets, kind > 1 ? "q_proj" : "query"));
+            assert_int_equal(*info.lora_targets, 'q');
             assert_int_equal(m->config.lora.r, 0);
             assert_int_equal(info.parameters, aoei_parameter_count(&m->config));
             aoe_model_close(m);
@@ -163,7 +166,7 @@ static void opens_and_merges(void **state) {
  * contains no file of the base model. */
 static void writes_peft_files(void **state) {
     (void)state;
-    for (size_t kind = 0; kind < KINDS; kind += 2) { /* BERT, LLaMA, and a Qwen2 without a prefix in tensor names */
+    for (size_t kind = 0; kind < 5; kind += 2) { /* BERT, LLaMA, and a Qwen2 without a prefix in tensor names */
         static const char *const names[] = {"base_model.model.encoder.layer.1.attention.output.dense.lora_B.weight", NULL,
                                             "base_model.model.model.layers.1.self_attn.o_proj.lora_B.weight", NULL,
                                             "base_model.model.layers.1.self_attn.o_proj.lora_B.weight"};
