@@ -33,8 +33,11 @@ struct aoei_encoder_ops; /* encoder_ops.h */
  * means. */
 struct aoei_arch {
     /* names */
-    const char *model_type;     /* value of "model_type" in config.json; name of the architecture */
-    const char *other_type;     /* alternative value of "model_type"; NULL: there is only one value */
+    const char *model_type; /* value of "model_type" in config.json; name of the architecture */
+    const char *other_type; /* alternative value of "model_type"; NULL: there is only one value */
+    /* returns 1 if this architecture reads config, the contents of config.json, although its "model_type" is "bert". NULL: only
+     * "model_type" decides */
+    int (*recognizes)(const json_t *config);
     const char *class_name;     /* value that is written to "architectures" in config.json, such as "BertModel" */
     const char *mlm_class_name; /* value that is written to "architectures" for models with a masked-LM head, such as
                                    "BertForMaskedLM"; NULL: the architecture does not support this head */

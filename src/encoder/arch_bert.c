@@ -19,13 +19,9 @@ void aoei_bert_defaults(aoei_encoder_config *c) {
     c->hidden_dropout = c->attention_dropout = 0.1;
 }
 
-int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
-    static const char cross[] = "only encoders without cross attention are supported";
-    int rc;
-    if ((rc = aoei_key_activation(c, config, file, err)) ||
-        (rc = aoei_key_must_be(config, "position_embedding_type", "absolute", file, err)) ||
-        (rc = aoei_key_reject_true(config, "is_decoder", cross, file, err)) ||
-        (rc = aoei_key_reject_true(config, "add_cross_attention", cross, file, err)))
+int aoei_bert_read_sizes(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    int rc = aoei_key_activation(c, config, file, err);
+    if (rc)
         return rc;
     if ((rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
         (rc = aoei_json_need_size(config, "num_hidden_layers", &c->layers, file, err)) ||
@@ -39,6 +35,17 @@ int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *fil
         (rc = aoei_json_double(config, "hidden_dropout_prob", &c->hidden_dropout, file, err)))
         return rc;
     return aoei_json_double(config, "attention_probs_dropout_prob", &c->attention_dropout, file, err);
+}
+
+int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    static const char cross[] = "only encoders without cross attention are supported";
+    int rc;
+    if ((rc = aoei_key_must_be(config, "position_embedding_type", "absolute", file, err)) ||
+        (rc = aoei_key_must_be(config, "feed_forward_type", "original", file, err)) ||
+        (rc = aoei_key_reject_true(config, "is_decoder", cross, file, err)) ||
+        (rc = aoei_key_reject_true(config, "add_cross_attention", cross, file, err)))
+        return rc;
+    return aoei_bert_read_sizes(c, config, file, err);
 }
 
 int aoei_bert_write(const aoei_encoder_config *c, json_t *config) {

@@ -9,6 +9,8 @@
 extern const aoei_arch aoei_arch_bert;
 
 void aoei_bert_defaults(aoei_encoder_config *c);
+/* Reads the keys hidden_act, the sizes, layer_norm_eps and the dropout probabilities. */
+int aoei_bert_read_sizes(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
 int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
 int aoei_bert_write(const aoei_encoder_config *c, json_t *config);
 void aoei_bert_name(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer);

@@ -59,6 +59,13 @@ int aoei_key_must_be(const json_t *config, const char *key, const char *value, c
     return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s \"%s\" is not supported (supported: %s)", file, key, v, value);
 }
 
+int aoei_key_must_have(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err) {
+    const json_t *v = json_object_get(config, key);
+    if (v && !json_is_null(v))
+        return aoei_key_must_be(config, key, value, file, err);
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"%s\" is missing; it must be \"%s\"", file, key, value);
+}
+
 int aoei_key_reject_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err) {
     int v = 0, rc = aoei_json_bool(config, key, &v, file, err);
     if (rc || !v)

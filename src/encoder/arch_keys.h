@@ -17,6 +17,8 @@ int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char
 const char *aoei_activation_name(aoei_activation a);
 /* Checks a string option that aoe supports with only one value, `value`. A missing key is accepted. */
 int aoei_key_must_be(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err);
+/* Like aoei_key_must_be, but a missing key is rejected too. */
+int aoei_key_must_have(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err);
 /* Checks that an option is false or missing. `why` is the reason that is printed in the error message. */
 int aoei_key_reject_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err);
 /* Adds the keys of the JSON object `keys` to config and takes ownership of `keys`. Returns 0, or AOE_ENOMEM if memory

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "encoder/arch.h"
 #include "encoder/arch_bert.h"
+#include "encoder/arch_jina_bert.h"
 #include "encoder/arch_llama.h"
 #include "encoder/arch_mpnet.h"
 #include "encoder/arch_nomic.h"
@@ -21,7 +22,7 @@
 
 static const aoei_arch *const archs[] = {&aoei_arch_bert,    &aoei_arch_roberta, &aoei_arch_xlm_roberta, &aoei_arch_llama,
                                          &aoei_arch_mistral, &aoei_arch_qwen2,   &aoei_arch_static,      &aoei_arch_ran,
-                                         &aoei_arch_mpnet,   &aoei_arch_nomic};
+                                         &aoei_arch_mpnet,   &aoei_arch_nomic,   &aoei_arch_jina_bert};
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
@@ -38,8 +39,16 @@ const aoei_arch *aoei_arch_find(const char *model_type) {
     return NULL;
 }
 
+/* Returns the architecture that reads a config.json with this model type, or NULL if it is not supported. */
+static const aoei_arch *arch_of(const json_t *config, const char *model_type) {
+    for (size_t i = 0; i < N_ARCHS; i++)
+        if (archs[i]->recognizes && !strcmp(model_type, "bert") && archs[i]->recognizes(config))
+            return archs[i];
+    return aoei_arch_find(model_type);
+}
+
 const char *aoei_arch_names(void) {
-    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert";
+    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert";
 }
 
 /* Checks that the size in bytes of all weights, gradients and optimizer states together fits size_t. */
@@ -71,7 +80,7 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
         return rc;
     if (!model_type)
         return aoei_fail(err, AOE_EFORMAT, "%s: no \"model_type\"; add it (supported: %s)", file, aoei_arch_names());
-    const aoei_arch *arch = aoei_arch_find(model_type);
+    const aoei_arch *arch = arch_of(config, model_type);
     if (!arch)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: architecture '%s' is not supported (supported: %s)", file, model_type,
                          aoei_arch_names());

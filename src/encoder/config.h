@@ -71,7 +71,8 @@ typedef struct aoei_encoder_config {
     /* number of rows of the table of score biases: the bias of a head for a pair of a query and a key depends on the bucket of
      * their distance (nn/score_bias.h); 0: there is no table, otherwise AOEI_SCORE_BUCKETS */
     size_t score_buckets;
-    int alibi;                  /* 1: linear score biases with one slope per head (ALiBi, nn/score_bias.h) */
+    int alibi;                  /* 1: linear score biases with one slope per head are used instead of a position table (ALiBi,
+                                   nn/score_bias.h) */
     int normalize;              /* 1: config.json requests that vectors are normalized to unit length (static models) */
     aoei_activation activation; /* activation function of the feed-forward layers */
     double norm_eps;            /* epsilon of all norms */

@@ -68,7 +68,7 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         break;
     case AOEI_W_POSITION:
         matrix_slot(s, c->positions, c->hidden);
-        s->absent = c->positions == 0 || c->rope.theta > 0;
+        s->absent = c->positions == 0 || c->rope.theta > 0 || c->alibi;
         break;
     case AOEI_W_TOKEN_TYPE:
         matrix_slot(s, c->token_types, c->hidden);

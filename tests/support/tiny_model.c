@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "encoder/arch.h"
 #include "encoder/arch_bert.h"
+#include "encoder/arch_jina_bert.h"
 #include "encoder/arch_llama.h"
 #include "encoder/arch_mpnet.h"
 #include "encoder/arch_nomic.h"
@@ -72,8 +73,9 @@ void tiny_mpnet(aoei_encoder_config *c) {
     c->score_buckets = 32;
 }
 
-void tiny_alibi(aoei_encoder_config *c) {
-    c->alibi = 1;
+void tiny_jina_bert(aoei_encoder_config *c) {
+    c->arch = &aoei_arch_jina_bert;
+    c->gated = c->no_up_bias = c->alibi = 1;
 }
 
 /* Changes c to another architecture. The options become the defaults of `arch`, and the sizes remain unchanged. */

@@ -26,9 +26,9 @@ typedef struct tiny_model {
     uint32_t seed;
 } tiny_model;
 
-void tiny_roberta(aoei_encoder_config *c); /* RoBERTa, whose positions start at 2 */
-void tiny_mpnet(aoei_encoder_config *c);   /* MPNet: learned biases of scores, and positions start at 2 */
-void tiny_alibi(aoei_encoder_config *c);   /* BERT with linear biases of scores (ALiBi), besides its position embeddings */
+void tiny_roberta(aoei_encoder_config *c);   /* RoBERTa, whose positions start at 2 */
+void tiny_mpnet(aoei_encoder_config *c);     /* MPNet: learned biases of scores, and positions start at 2 */
+void tiny_jina_bert(aoei_encoder_config *c); /* JinaBERT: linear biases of scores, and a gated feed-forward */
 /* LLaMA with two query heads per key head, biases in all linear layers, and the RoPE scaling of LLaMA 3 */
 void tiny_llama(aoei_encoder_config *c);
 void tiny_mistral(aoei_encoder_config *c); /* Mistral with a window of 5 tokens, head size > D / H, linear RoPE scaling */

@@ -49,7 +49,7 @@ static const tiny_model shapes[] = {
     {.hidden = 32, .layers = 3, .heads = 2, .intermediate = 24, .positions = 70, .options = tiny_billm},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .options = tiny_modern},
     {.hidden = 16, .layers = 3, .heads = 2, .intermediate = 24, .positions = 72, .options = tiny_mpnet},
-    {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_alibi},
+    {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_jina_bert},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_nomic},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };

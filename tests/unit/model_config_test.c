@@ -186,6 +186,41 @@ static void reads_mpnet(void **state) {
     assert_true(s.absent);
 }
 
+/* JinaBERT has the model type of BERT and is recognized by other keys. */
+static void reads_jina_bert(void **state) {
+    (void)state;
+    static const char *const recognized[] = {
+        "\"position_embedding_type\": \"alibi\", \"feed_forward_type\": \"geglu\"",
+        "\"position_embedding_type\": \"alibi\", \"feed_forward_type\": \"geglu\", \"_name_or_path\": "
+        "\"jinaai/jina-bert-implementation\", \"hidden_act\": \"gelu_new\""};
+    static const struct {
+        const char *more, *fragment;
+    } rejected[] = {{"\"position_embedding_type\": \"alibi\"", "\"feed_forward_type\" is missing; it must be \"geglu\""},
+                    {"\"position_embedding_type\": \"alibi\", \"feed_forward_type\": \"reglu\"",
+                     "feed_forward_type \"reglu\" is not supported (supported: geglu)"},
+                    {"\"feed_forward_type\": \"geglu\"", "\"position_embedding_type\" is missing; it must be \"alibi\""},
+                    {"\"auto_map\": {\"AutoConfig\": \"jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig\"}",
+                     "\"position_embedding_type\" is missing"}};
+    aoei_encoder_config c;
+    aoei_slot s;
+    for (size_t i = 0; i < sizeof recognized / sizeof *recognized; i++) {
+        assert_int_equal(read_type(&c, "bert", recognized[i], NULL), 0);
+        assert_true(c.alibi && c.gated && c.no_up_bias && !c.no_ffn_bias && c.activation == AOEI_GELU);
+        aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_UP), &s);
+        assert_string_equal(s.name, "encoder.layer.1.mlp.gated_layers.weight");
+        aoei_slot_describe(&c, AOEI_W_POSITION, &s);
+        assert_true(s.absent && c.arch->max_length(&c) == 100);
+    }
+    for (size_t i = 0; i < sizeof rejected / sizeof *rejected; i++) {
+        aoe_error err;
+        assert_int_equal(read_type(&c, "bert", rejected[i].more, &err), AOE_EUNSUPPORTED);
+        FRAGMENT(err, rejected[i].fragment);
+    }
+    aoe_error err;
+    assert_int_equal(read_type(&c, "roberta", "\"feed_forward_type\": \"geglu\"", &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "feed_forward_type \"geglu\" is not supported (supported: original)");
+}
+
 static void reads_llama(void **state) {
     (void)state;
     aoei_encoder_config c;
@@ -522,6 +557,7 @@ int main(void) {
         cmocka_unit_test(rejects_values_for_bert),
         cmocka_unit_test(reads_roberta),
         cmocka_unit_test(reads_mpnet),
+        cmocka_unit_test(reads_jina_bert),
         cmocka_unit_test(reads_llama),
         cmocka_unit_test(reads_nomic),
         cmocka_unit_test(reads_sliding_windows),
