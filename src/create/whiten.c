@@ -170,7 +170,7 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     if (rc)
         return rc;
     const size_t D = aoe_model_dims(m);
-    if (m->config.dense)
+    if (m->config.n_modules)
         rc = aoei_fail(err, AOE_EARG,
                        "%s: the model already has a dense layer after the pooling; start from the model without it", from);
     if (!rc)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "nn/module_chain.h"
 #include "nn/rope.h"
 
 typedef struct aoei_arch aoei_arch; /* defined in arch.h */
@@ -80,10 +81,8 @@ typedef struct aoei_encoder_config {
     double attention_dropout;   /* dropout probability for attention probabilities */
     aoe_pooling pooling;        /* pooling that config.json specifies; AOE_POOLING_AUTO: config.json specifies none */
     aoei_lora lora;             /* LoRA adapters */
-    size_t dense;   /* output size of the dense layer that follows the pooling, which is the size of the embeddings; 0: there is
-                       no dense layer */
-    int dense_tanh; /* 1: tanh is applied to the output of the dense layer */
-    int dense_no_bias;   /* 1: the dense layer has no bias */
+    size_t n_modules;           /* number of modules between the pooling and the normalization; 0: there are none */
+    aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
     size_t head_rows;    /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
                             loss uses; 0: there is no training head */
     size_t head_cols;    /* number of columns of the training head */
@@ -101,7 +100,7 @@ static inline size_t aoei_head_dim(const aoei_encoder_config *c) {
 }
 /* Returns the number of components of the embedding of a text. */
 static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {
-    return c->dense ? c->dense : c->hidden;
+    return aoei_module_chain_dims(c->modules, c->n_modules, c->hidden);
 }
 /* Returns H d, the number of columns of the queries of all heads. */
 static inline size_t aoei_query_width(const aoei_encoder_config *c) {

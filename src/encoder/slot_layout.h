@@ -15,6 +15,8 @@
 
 #include <stddef.h>
 
+#include "nn/module_chain.h"
+
 /* Slots of the weights outside the layers. The word embedding table is [V, D]; the other two tables have one row per position
  * or per token type; norms are [1, D]. */
 enum {
@@ -66,13 +68,23 @@ enum {
  * The bias of the decoder is [1, V]. */
 enum { AOEI_HW_TRANSFORM, AOEI_HW_TRANSFORM_BIAS, AOEI_HW_NORM, AOEI_HW_NORM_BIAS, AOEI_HW_DECODER_BIAS, AOEI_HW_COUNT };
 
-/* Kinds of weights of the layers that follow the pooling. The weight of the dense layer is [dense, D], and its bias is [1,
- * dense]. The weight of the training head is [head_rows, head_cols], and its bias is [1, head_rows]. */
-enum { AOEI_PW_DENSE, AOEI_PW_DENSE_BIAS, AOEI_PW_HEAD, AOEI_PW_HEAD_BIAS, AOEI_PW_COUNT };
+/* Kinds of weights of the layers that follow the pooling. Module i has the kinds AOEI_MODULE_WEIGHTS i to AOEI_MODULE_WEIGHTS i
+ * + AOEI_MODULE_WEIGHTS - 1, in the order of nn/module_chain.h, so AOEI_PW_DENSE and AOEI_PW_DENSE_BIAS are the weight and the
+ * bias of the first module if it is a dense layer. The weight of the training head is [head_rows, head_cols], and its bias is
+ * [1, head_rows]. */
+enum {
+    AOEI_PW_DENSE,
+    AOEI_PW_DENSE_BIAS,
+    AOEI_PW_HEAD = AOEI_MODULE_WEIGHTS * AOEI_MAX_MODULES,
+    AOEI_PW_HEAD_BIAS,
+    AOEI_PW_COUNT
+};
 
 /* Groups of weights. AOEI_GROUP_OUTER: weights outside the layers (AOEI_W_*). AOEI_GROUP_LAYER: weights of a layer.
  * AOEI_GROUP_HEAD: weights of the masked-LM head (AOEI_HW_*). */
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
+
+enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES }; /* value of aoei_slot.pooled */
 
 typedef struct aoei_slot {
     char name[128]; /* tensor name without the model prefix, such as "encoder.layer.0.attention.self.query.weight" */
@@ -85,8 +97,8 @@ typedef struct aoei_slot {
     int norm;       /* 1: the slot is the weight of a norm, whose initial values are 1 */
     int table;      /* 1: the slot is the word embedding table */
     int absent;     /* 1: a model with this configuration has no such weight */
-    int pooled;     /* 1: weight or bias of the dense layer after the pooling; 2: weight or bias of the training head; 0: other
-                       weight. The weights with 1 or 2 are not stored in the model's weight file */
+    int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head; 0:
+                       other weight. The weights with a value above 0 are not stored in the model's weight file */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
     /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name` is the
      * name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows` is the number

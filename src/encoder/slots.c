@@ -26,7 +26,7 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
-    return aoei_pooled_slot(c, c->dense || c->head_rows ? AOEI_PW_COUNT : 0);
+    return aoei_pooled_slot(c, c->n_modules || c->head_rows ? AOEI_PW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -170,16 +170,38 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
     s->norm = kind == AOEI_HW_NORM;
 }
 
-static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
-    static const char *const names[AOEI_PW_COUNT] = {"linear.weight", "linear.bias", "weight", "bias"};
-    const int dense = kind == AOEI_PW_DENSE || kind == AOEI_PW_DENSE_BIAS;
-    snprintf(s->name, sizeof s->name, "%s", names[kind]);
-    s->pooled = dense ? 1 : 2;
-    if (kind == AOEI_PW_DENSE || kind == AOEI_PW_HEAD)
-        matrix_slot(s, dense ? c->dense : c->head_rows, dense ? c->hidden : c->head_cols);
+/* Describes weight `part` (AOEI_MODULE_WEIGHT ...) of module i after the pooling. */
+static void describe_module(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
+    static const char *const dense[] = {"linear.weight", "linear.bias", "residual.weight"};
+    static const char *const norm[] = {"norm.weight", "norm.bias", ""};
+    const aoei_module *m = &c->modules[i];
+    const int is_dense = i < c->n_modules && m->kind == AOEI_MODULE_DENSE;
+    const int is_norm = i < c->n_modules && m->kind == AOEI_MODULE_LAYERNORM;
+    snprintf(s->name, sizeof s->name, "%s", is_norm ? norm[part] : dense[part]);
+    s->pooled = 1 + (int)i;
+    if (is_dense && part != AOEI_MODULE_BIAS)
+        matrix_slot(s, m->out, m->in);
     else
-        vector_slot(s, dense ? c->dense : c->head_rows);
-    s->absent = dense ? !c->dense || (kind == AOEI_PW_DENSE_BIAS && c->dense_no_bias) : !c->head_rows;
+        vector_slot(s, m->out);
+    s->norm = is_norm && part == AOEI_MODULE_WEIGHT;
+    if (part == AOEI_MODULE_RESIDUAL)
+        s->absent = !is_dense || m->residual != AOEI_RESIDUAL_WEIGHT;
+    else
+        s->absent = is_dense ? part == AOEI_MODULE_BIAS && m->no_bias : !is_norm;
+}
+
+static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
+    if (kind < AOEI_PW_HEAD) {
+        describe_module(c, kind / AOEI_MODULE_WEIGHTS, kind % AOEI_MODULE_WEIGHTS, s);
+        return;
+    }
+    snprintf(s->name, sizeof s->name, "%s", kind == AOEI_PW_HEAD ? "weight" : "bias");
+    s->pooled = AOEI_POOLED_HEAD;
+    if (kind == AOEI_PW_HEAD)
+        matrix_slot(s, c->head_rows, c->head_cols);
+    else
+        vector_slot(s, c->head_rows);
+    s->absent = !c->head_rows;
 }
 
 /* Sets the position of the weight `kind` in its fused tensor, if the layout of the weight file has fused tensors. */
@@ -293,8 +315,11 @@ static uint32_t layer_stream(size_t layer, size_t kind) {
  * version. */
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
     const size_t in_layers = slot - AOEI_W_LAYERS;
-    if (slot >= aoei_pooled_slot(c, 0))
-        return (uint32_t)(POOLED + slot - aoei_pooled_slot(c, 0));
+    if (slot >= aoei_pooled_slot(c, 0)) {
+        /* in the first version, the weights after the pooling were weight and bias of a dense layer, then of the head */
+        const size_t pooled = slot - aoei_pooled_slot(c, 0);
+        return (uint32_t)(POOLED + (pooled >= AOEI_PW_HEAD ? 2 + pooled - AOEI_PW_HEAD : pooled < 2 ? pooled : pooled + 2));
+    }
     if (slot < AOEI_W_LAYERS && slot >= SECOND_OUTER)
         return (uint32_t)(ADDED + slot - SECOND_OUTER);
     if (layer_slots(c) != AOEI_LW_COUNT)

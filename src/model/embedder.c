@@ -15,7 +15,7 @@
 #include "encoder/slots.h"
 #include "model/text_batch.h"
 #include "nn/batch.h"
-#include "nn/dense.h"
+#include "nn/module_chain.h"
 #include "nn/pooling.h"
 
 #include <math.h>
@@ -30,10 +30,9 @@ struct aoe_embedder {
     size_t failed;       /* index of the text that caused an error in the last call, or (size_t)-1 */
     aoei_arena arena;    /* owned */
     aoei_encoder_state state; /* activations of the current batch, in the arena */
-    aoei_tensor pooled;       /* [texts, hidden] output of the pooling, in the arena */
-    /* [texts, D] vectors of the texts, where D is aoe_model_dims(model); in the arena. They are the output of the dense layer.
-     * If the model has no dense layer, `vectors` is equal to `pooled`. */
-    aoei_tensor vectors;
+    /* modules after the pooling. The first tensor, [texts, hidden], is the output of the pooling. The last tensor contains the
+     * vectors of the texts, [texts, D], where D is aoe_model_dims(model). The tensors are in the arena. */
+    aoei_module_chain chain;
     float *chunk_vector;      /* [D] vector of one chunk, owned */
     aoei_batch_buffer buffer; /* token ids of the current batch, owned */
 };
@@ -48,11 +47,10 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
 
 /* Allocates from the arena the tensors for a batch with n tokens and n_texts texts, each of at most `longest` tokens. The
  * required size of the arena increases with each of these three numbers. */
-static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_tensor *pooled, aoei_tensor *vectors, aoei_arena *arena,
-                  size_t n, size_t n_texts, size_t longest, aoe_error *err) {
+static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_module_chain *chain, aoei_arena *arena, size_t n,
+                  size_t n_texts, size_t longest, aoe_error *err) {
     aoei_arena_reset(arena, 0);
-    *pooled = aoei_tensor_take(arena, n_texts, m->config.hidden);
-    *vectors = m->config.dense ? aoei_tensor_take(arena, n_texts, m->config.dense) : *pooled;
+    aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, m->config.hidden, 0, arena);
     const aoei_encoder_mode mode = {.type = m->type};
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
@@ -66,10 +64,10 @@ static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o
 int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
     aoei_arena arena;
     aoei_encoder_state state;
-    aoei_tensor pooled, vectors;
+    aoei_module_chain chain;
     const size_t max_tokens = max_batch_tokens(m, o);
     aoei_arena_measure(&arena);
-    const int code = layout(m, &state, &pooled, &vectors, &arena, max_tokens, max_tokens, m->settings.max_length, err);
+    const int code = layout(m, &state, &chain, &arena, max_tokens, max_tokens, m->settings.max_length, err);
     *bytes = arena.used;
     return code;
 }
@@ -238,16 +236,15 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
 static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
-    const size_t D = aoe_model_dims(m), dense = aoei_pooled_slot(&m->config, AOEI_PW_DENSE);
-    const int code = layout(e->model, &e->state, &e->pooled, &e->vectors, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
+    const size_t D = aoe_model_dims(m);
+    const int code = layout(e->model, &e->state, &e->chain, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
     if (code)
         return code;
     const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);
-    aoei_encoder_pool(m->ctx, &m->config, e->pooled, m->settings.pooling, last, b, &e->state);
-    if (m->config.dense)
-        aoei_dense_forward(m->ctx, e->vectors, e->pooled, m->weights[dense], m->weights[dense + 1], m->config.dense_tanh);
+    aoei_encoder_pool(m->ctx, &m->config, e->chain.value[0], m->settings.pooling, last, b, &e->state);
+    aoei_module_chain_forward(m->ctx, &e->chain, b->n_texts, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
     for (size_t i = 0; i < b->n_texts; i++) {
-        const aoei_tensor row = aoei_tensor_rows(e->vectors, i, 1);
+        const aoei_tensor row = aoei_tensor_rows(e->chain.value[e->chain.n], i, 1);
         float *v = vectors + chunks[i].text * D;
         if (chunks[i].n_chunks == 1) {
             if (m->settings.normalize)

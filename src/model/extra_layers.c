@@ -62,14 +62,21 @@ static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weig
 
 int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
                          aoe_error *err) {
-    const size_t before = aoei_slot_count(&m->config);
-    m->settings.dense = aoei_strdup(aoei_settings_dense_folder(&m->settings));
-    if (!m->settings.dense)
+    const size_t before = aoei_slot_count(&m->config), index = m->config.n_modules;
+    char name[AOEI_MODULE_FOLDER_SIZE];
+    int rc = aoei_module_list_append(&m->settings.modules, "Dense", "", err);
+    if (rc)
+        return rc;
+    if (json_object_set_new(json_array_get(m->settings.modules, index), "path",
+                            json_string(aoei_settings_module_folder(&m->settings, index, name))))
         return aoei_fail_nomem(err, 1);
-    m->config.dense = out;
-    m->config.dense_tanh = with_tanh;
-    m->config.dense_no_bias = 0;
-    return add_layer(m, before, AOEI_PW_DENSE, weight, bias, seed, err);
+    m->config.modules[index] = (aoei_module){.kind = AOEI_MODULE_DENSE,
+                                             .in = aoei_vector_dims(&m->config),
+                                             .out = out,
+                                             .activation = with_tanh ? AOEI_DENSE_TANH : AOEI_DENSE_IDENTITY};
+    m->config.n_modules++;
+    aoei_model_describe_modules(m);
+    return add_layer(m, before, AOEI_MODULE_WEIGHTS * index, weight, bias, seed, err);
 }
 
 int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err) {

@@ -7,10 +7,10 @@
 
 #include "model/model.h"
 
-/* Adds a dense layer with `out` outputs to a model without a dense layer. If with_tanh is 1, tanh is applied to the outputs.
- * weight: [out, hidden]; bias: [out]; both are copied. If both are NULL, they are initialized with random values from `seed`.
- * Only one layer can be added to a model, so only one function of this file may be called, and only once per model. Errors:
- * AOE_ENOMEM. */
+/* Adds a dense layer with `out` outputs to a model without modules after the pooling. If with_tanh is 1, tanh is applied to the
+ * outputs. weight: [out, hidden]; bias: [out]; both are copied. If both are NULL, they are initialized with random values from
+ * `seed`. Only one layer can be added to a model, so only one function of this file may be called, and only once per model.
+ * Errors: AOE_ENOMEM. */
 int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
                          aoe_error *err);
 /* Adds the head of a training method. The head has a weight of shape [rows, cols] and a bias of shape [1, rows]. Both are

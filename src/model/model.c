@@ -3,6 +3,8 @@
  */
 #include "model/model.h"
 
+#include <stdio.h>
+
 #include "encoder/arch.h"
 #include "encoder/slots.h"
 #include "base/alloc.h"
@@ -24,6 +26,20 @@ void aoe_model_close(aoe_model *m) {
     aoei_free(m);
 }
 
+void aoei_model_describe_modules(aoe_model *m) {
+    static const char *const functions[] = {"linear", "tanh", "relu", "sigmoid", "gelu", "silu"};
+    static const char *const kinds[] = {"dense", "layer norm", "dropout", "normalize"};
+    size_t at = 0;
+    *m->modules_text = 0;
+    for (size_t i = 0; i < m->config.n_modules && at < sizeof m->modules_text; i++) {
+        const aoei_module *module = &m->config.modules[i];
+        const int is_dense = module->kind == AOEI_MODULE_DENSE;
+        at += (size_t)snprintf(m->modules_text + at, sizeof m->modules_text - at, "%s%s%s", i ? ", " : "",
+                               is_dense ? functions[module->activation] : kinds[module->kind],
+                               module->residual != AOEI_RESIDUAL_NONE ? " with residual" : "");
+    }
+}
+
 void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
     if (!m || !info)
         return;
@@ -39,9 +55,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .token_types = c->token_types,
         .parameters = aoei_base_count(c),
         .dims = aoe_model_dims(m),
-        .dense = !c->dense       ? NULL
-                 : c->dense_tanh ? "tanh"
-                                 : "linear",
+        .dense = *m->modules_text ? m->modules_text : NULL,
         .pooling = m->settings.pooling,
         .pooling_from = m->settings.pooling_from,
         .max_length = m->settings.max_length,

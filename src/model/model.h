@@ -37,7 +37,11 @@ struct aoe_model {
     aoe_tokenizer *tokenizer; /* tokenizer, or NULL if the directory contains none; owned if `base` is NULL */
     aoei_lora lora;           /* configuration of the adapters; unlike config.lora, not set to 0 if they are merged */
     char *lora_targets;       /* names of the adapted layers, such as "q_proj, v_proj"; NULL: no adapters; owned */
+    char modules_text[160];   /* value of aoe_model_info.dense; "": no modules after the pooling; NUL-terminated */
     const aoe_model *base;    /* only for a model over external weights: the model that it was created from, borrowed */
 };
+
+/* Sets m->modules_text to the description of the modules in m->config. */
+void aoei_model_describe_modules(aoe_model *m);
 
 #endif

@@ -19,8 +19,8 @@
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
 #include "model/weight_placement.h"
-#include "modeldir/dense_module.h"
 #include "modeldir/peft.h"
+#include "modeldir/pooled_modules.h"
 #include "modeldir/settings_read.h"
 #include "modeldir/weight_tensors.h"
 
@@ -72,7 +72,7 @@ static int name_targets(aoe_model *m, aoe_error *err) {
     return rc;
 }
 
-/* Reads the settings, and the configurations of the encoder, of the adapters and of the dense layer. */
+/* Reads the settings, and the configurations of the encoder, of the adapters and of the modules after the pooling. */
 static int read_directory(aoe_model *m, const char *dir, const aoe_model_options *o, const aoei_open_mode *mode,
                           aoe_error *err) {
     int rc = aoei_model_files_open(&m->files, &m->config, dir, o->base, mode->mlm, err);
@@ -83,8 +83,9 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = name_targets(m, err);
     if (!rc)
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
-    if (!rc && m->settings.dense)
-        rc = aoei_dense_open(&m->config, &m->files.dense, aoei_settings_dir(&m->files), m->settings.dense, err);
+    if (!rc)
+        rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
+    aoei_model_describe_modules(m);
     return rc;
 }
 

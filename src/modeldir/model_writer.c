@@ -3,7 +3,7 @@
  * - config.json
  * - the files of the tokenizer
  * - the settings: aoe.json and the sentence-transformers files
- * - the folder of the dense layer, if there is one
+ * - the folders of the modules after the pooling, such as a dense layer
  * - LICENSE and README.md
  * - the weights, which are written last
  * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format. It has no config.json
@@ -26,9 +26,9 @@
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "modeldir/adapter_tensors.h"
-#include "modeldir/dense_module.h"
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
+#include "modeldir/pooled_modules.h"
 #include "modeldir/publish.h"
 #include "modeldir/readme.h"
 #include "modeldir/sentence_transformers_write.h"
@@ -250,7 +250,7 @@ static int write_license(const aoei_model_contents *m, const char *dir, aoe_erro
 static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     int rc;
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
-        (rc = write_settings(m, dir, err)) || (rc = aoei_dense_write(m, dir, err)) || (rc = write_license(m, dir, err)) ||
+        (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) || (rc = write_license(m, dir, err)) ||
         (rc = aoei_adapters_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);
@@ -259,7 +259,7 @@ static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_err
 static int write_complete(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     int rc;
     if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
-        (rc = write_settings(m, dir, err)) || (rc = aoei_dense_write(m, dir, err)) ||
+        (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
         (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS &&
          (rc = aoei_sentence_transformers_write(m->settings, m->config->hidden, dir, err))) ||
         (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))

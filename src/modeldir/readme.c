@@ -86,13 +86,13 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
     const aoei_library library = m->config->arch->library;
     char limits[512];
     const char *limitation = library == AOEI_LIBRARY_MODEL2VEC
-                                 ? s->dense ? "other programs do not support its dense layer" : NULL
+                                 ? aoei_settings_module_count(s) ? "other programs do not support its dense layer" : NULL
                              : library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
                                                             : aoei_settings_limits(s, limits, sizeof limits);
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
-    if (library == AOEI_LIBRARY_MODEL2VEC && storage != AOE_STORAGE_INT8 && !s->dense)
+    if (library == AOEI_LIBRARY_MODEL2VEC && storage != AOE_STORAGE_INT8 && !aoei_settings_module_count(s))
         put(b, "\nWith model2vec, if the directory contains `tokenizer.json`:\n\n"
                "```python\nfrom model2vec import StaticModel\n\n"
                "model = StaticModel.from_pretrained(\"DIR\")\n"

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "modeldir/layout.h"
+#include "modeldir/pooled_modules.h"
 #include "modeldir/safetensors.h"
 
 #define MAX_MODES 6 /* number of known pooling modes */
@@ -246,53 +247,101 @@ done:
 
 /* --------------------------------------------------------------- modules */
 
-/* The kinds of modules. The modules of a model must be in this order. */
-enum { TRANSFORMER, POOLING, DENSE, SECOND_DENSE, NORMALIZE, N_KINDS };
-static const char *const kind_names[N_KINDS] = {"Transformer", "Pooling", "Dense", "Dense", "Normalize"};
+/* The modules in modules.json. The strings are borrowed from the parsed file. */
+typedef struct module_list {
+    const char *pooling; /* folder of the Pooling module */
+    json_t *after;       /* modules after the pooling, as in aoei_settings.modules; owned; NULL: none */
+    int normalize;       /* 1: a Normalize module is the last module; it is not part of `after` */
+} module_list;
 
-/* Sets folder[kind] to the folder of the module of each kind, or to NULL if there is no such module. The strings are borrowed
- * from `root`. Returns an error if the order of the modules is not supported. */
-static int read_module_list(const char *folder[N_KINDS], json_t *root, const char *path, aoe_error *err) {
-    int last = -1;
+/* Returns the last component of the class name of a module, such as "Pooling", if the class belongs to sentence-transformers.
+ * Otherwise returns NULL, because the module contains code of its own. */
+static const char *class_of(const char *type) {
+    const char *dot = strrchr(type, '.');
+    return dot && !strncmp(type, "sentence_transformers.", 22) ? dot + 1 : NULL;
+}
+
+/* Returns 1 if `kind` is a module that may follow the pooling. */
+static int may_follow_pooling(const char *kind) {
+    return !strcmp(kind, "Dense") || !strcmp(kind, "LayerNorm") || !strcmp(kind, "Dropout") || !strcmp(kind, "Normalize");
+}
+
+/* Adds module i to the list. type: class name; at: folder. */
+static int add_module(module_list *list, size_t i, const char *type, const char *at, const char *path, aoe_error *err) {
+    const char *kind = class_of(type);
+    const int is_first = i == 0 && kind && !strcmp(kind, "Transformer"), is_second = i == 1 && kind && !strcmp(kind, "Pooling");
+    if (!is_first && !is_second && (i < 2 || !kind || !may_follow_pooling(kind)))
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: module %zu, '%s', is not supported at this position (supported: Transformer, Pooling, then any of Dense, "
+            "LayerNorm, Dropout and Normalize)",
+            path, i, type);
+    if (is_first ? *at && !aoei_is_plain_folder(at) : !aoei_is_plain_folder(at))
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: path '%s' of module %zu is not supported; it must be a subfolder of the model directory", path,
+                         at, i);
+    if (is_second)
+        list->pooling = at;
+    return is_first || is_second ? 0 : aoei_module_list_append(&list->after, kind, at, err);
+}
+
+/* If the last module is Normalize, removes it from the list and sets list->normalize. */
+static int remove_normalize(module_list *list, const char *dir, aoe_error *err) {
+    const size_t n = json_array_size(list->after);
+    const json_t *last = n ? json_array_get(list->after, n - 1) : NULL;
+    if (!last || strcmp(json_string_value(json_object_get(last, "type")), "Normalize") != 0)
+        return 0;
+    json_t *config = NULL;
+    char *path = NULL;
+    int rc = load_optional(&config, &path, dir, json_string_value(json_object_get(last, "path")), "config.json", err);
+    if (!rc && config)
+        rc = aoei_module_check_names(config, path, err);
+    list->normalize = 1;
+    json_array_remove(list->after, n - 1);
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
+/* Reads the modules in `root`, the contents of modules.json in `dir`. The caller frees list->after even if the function
+ * fails. */
+static int read_module_list(module_list *list, json_t *root, const char *dir, const char *path, aoe_error *err) {
     size_t i;
     json_t *v;
-    memset(folder, 0, N_KINDS * sizeof *folder);
+    int rc = 0;
     if (!json_is_array(root))
         return aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
     json_array_foreach(root, i, v) {
         const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
         if (!type || !at)
             return aoei_fail(err, AOE_EFORMAT, "%s: module %zu has no type or no path; download the model again", path, i);
-        const char *dot = strrchr(type, '.');
-        int kind = 0;
-        while (kind < N_KINDS && strcmp(kind_names[kind], dot ? dot + 1 : type) != 0)
-            kind++;
-        if (kind == DENSE && last == DENSE)
-            kind = SECOND_DENSE;
-        if (kind == N_KINDS || kind <= last)
-            return aoei_fail(
-                err, AOE_EUNSUPPORTED,
-                "%s: module %zu, '%s', is not supported at this position (supported: Transformer, Pooling, Dense, Normalize, in this order)",
-                path, i, type);
-        if (kind == TRANSFORMER ? *at != 0 : !aoei_is_plain_folder(at))
-            return aoei_fail(
-                err, AOE_EUNSUPPORTED,
-                "%s: path '%s' of module %zu is not supported; the transformer must be in the model directory and the other "
-                "modules in its subfolders",
-                path, at, i);
-        folder[kind] = at;
-        last = kind;
+        if ((rc = add_module(list, i, type, !strcmp(at, ".") ? "" : at, path, err)))
+            return rc;
     }
-    if (!folder[TRANSFORMER] || !folder[POOLING])
+    if (!list->pooling)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: there is no %s module; aoe does not support this model", path,
-                         kind_names[folder[TRANSFORMER] ? POOLING : TRANSFORMER]);
-    return 0;
+                         json_array_size(root) ? "Pooling" : "Transformer");
+    return remove_normalize(list, dir, err);
+}
+
+/* If the first module after the pooling averages two concatenated vectors, removes it from the list and sets *averaged to 1.
+ * Otherwise sets *averaged to 0. */
+static int remove_averaging_dense(module_list *list, int *averaged, const char *dir, size_t hidden, aoe_error *err) {
+    const json_t *first = json_array_get(list->after, 0);
+    *averaged = 0;
+    if (!first || strcmp(json_string_value(json_object_get(first, "type")), "Dense") != 0)
+        return 0;
+    const char *folder = json_string_value(json_object_get(first, "path"));
+    int rc = has_concatenated_input(averaged, dir, folder, hidden, err);
+    if (!rc && *averaged && !(rc = check_averaging_dense(dir, folder, hidden, err)))
+        json_array_remove(list->after, 0);
+    return rc;
 }
 
 /* Reads the modules after the transformer. modules.json is checked even if the options of the caller override all its
  * settings. */
 static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
-    const char *folder[N_KINDS];
+    module_list list = {0};
     json_t *root = NULL;
     char *path = NULL;
     int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
@@ -303,20 +352,16 @@ static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden
             rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
         goto done;
     }
-    if ((rc = read_module_list(folder, root, path, err)) ||
-        (folder[DENSE] && (rc = has_concatenated_input(&averaged, dir, folder[DENSE], hidden, err))) ||
-        ((averaged || folder[SECOND_DENSE]) && (rc = check_averaging_dense(dir, folder[DENSE], hidden, err))))
+    if ((rc = read_module_list(&list, root, dir, path, err)) ||
+        (rc = remove_averaging_dense(&list, &averaged, dir, hidden, err)) ||
+        (s->pooling == AOE_POOLING_AUTO && (rc = read_pooling(s, dir, list.pooling, averaged, hidden, err))))
         goto done;
-    const char *dense = averaged ? folder[SECOND_DENSE] : folder[DENSE];
-    if (dense && !s->dense && !(s->dense = aoei_strdup(dense))) {
-        rc = aoei_fail_nomem(err, strlen(dense));
-        goto done;
-    }
-    if (s->pooling == AOE_POOLING_AUTO && (rc = read_pooling(s, dir, folder[POOLING], averaged, hidden, err)))
-        goto done;
+    if (!s->modules && json_array_size(list.after))
+        s->modules = json_incref(list.after);
     if (s->normalize == AOE_AUTO)
-        s->normalize = folder[NORMALIZE] != NULL;
+        s->normalize = list.normalize;
 done:
+    json_decref(list.after);
     json_decref(root);
     aoei_free(path);
     return rc;
@@ -336,7 +381,7 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
         const char *dot = type ? strrchr(type, '.') : NULL;
         const char *kind = dot ? dot + 1 : type ? type : "without a type";
         const int in_model_dir = at && (!*at || !strcmp(at, "."));
-        if (i == 0 ? strcmp(kind, "StaticEmbedding") != 0 || !in_model_dir : strcmp(kind, kind_names[NORMALIZE]) != 0) {
+        if (i == 0 ? strcmp(kind, "StaticEmbedding") != 0 || !in_model_dir : strcmp(kind, "Normalize") != 0) {
             rc = aoei_fail(
                 err, AOE_EUNSUPPORTED,
                 "%s: module %zu, '%s', is not supported at this position (supported: StaticEmbedding in the model directory, "

@@ -32,15 +32,19 @@ static json_t *module_json(int idx, const char *path, const char *type) {
 }
 
 /* Writes modules.json. averaged: 1 for cls-last-avg pooling, for which a Dense module that computes the mean follows the
- * pooling. dense: folder of the dense layer, or NULL. normalize_folder: folder of the Normalize module, or NULL. */
-static int write_modules(int averaged, const char *dense, const char *normalize_folder, const char *dir, aoe_error *err) {
-    json_t *list = json_array();
+ * pooling. normalize_folder: folder of the Normalize module, or NULL. */
+static int write_modules(const aoei_settings *s, int averaged, const char *normalize_folder, const char *dir, aoe_error *err) {
+    char name[AOEI_MODULE_FOLDER_SIZE];
+    json_t *list = json_array(), *v;
+    size_t i;
     int idx = 0, failed = json_array_append_new(list, module_json(idx++, "", "Transformer"));
     failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
     if (averaged)
         failed |= json_array_append_new(list, module_json(idx++, "2_Dense", "Dense"));
-    if (dense)
-        failed |= json_array_append_new(list, module_json(idx++, dense, "Dense"));
+    json_array_foreach(s->modules, i, v) {
+        failed |= json_array_append_new(
+            list, module_json(idx++, aoei_settings_module_folder(s, i, name), json_string_value(json_object_get(v, "type"))));
+    }
     if (normalize_folder)
         failed |= json_array_append_new(list, module_json(idx++, normalize_folder, "Normalize"));
     if (failed) {
@@ -136,15 +140,14 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
 int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err) {
     int rc;
     const int averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
-    static const char *const folders[] = {"2_Normalize", "3_Normalize", "4_Normalize"};
-    const char *dense = s->dense ? aoei_settings_dense_folder(s) : NULL; /* aoei_dense_write writes the files of this folder */
-    const char *normalize = s->normalize ? folders[averaged + (dense != NULL)] : NULL;
+    char normalize[AOEI_MODULE_FOLDER_SIZE];
+    snprintf(normalize, sizeof normalize, "%zu_Normalize", 2 + (size_t)averaged + aoei_settings_module_count(s));
     if (!aoei_pooling_is_portable(s->pooling))
         return 0;
-    if ((rc = write_modules(averaged, dense, normalize, dir, err)) ||
+    if ((rc = write_modules(s, averaged, s->normalize ? normalize : NULL, dir, err)) ||
         (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err)) ||
         (averaged && (rc = write_folder(dir, "2_Dense", fill_averaging_dense, s, hidden, err))) ||
-        (normalize && (rc = write_folder(dir, normalize, NULL, s, hidden, err))))
+        (s->normalize && (rc = write_folder(dir, normalize, NULL, s, hidden, err))))
         return rc;
     rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,
                    "sentence_bert_config.json", err);

@@ -51,7 +51,7 @@ void aoei_partial_settings_init(aoei_partial_settings *s) {
 
 void aoei_partial_settings_free(aoei_partial_settings *s) {
     aoei_free(s->prompt);
-    aoei_free(s->dense);
+    json_decref(s->modules);
     json_decref(s->prompts);
     aoei_partial_settings_init(s);
 }
@@ -63,22 +63,20 @@ int aoei_partial_settings_set_prompt(aoei_partial_settings *s, const char *promp
 
 void aoei_settings_free(aoei_settings *s) {
     aoei_free(s->prompt);
-    aoei_free(s->dense);
+    json_decref(s->modules);
     json_decref(s->prompts);
     *s = (aoei_settings){0};
 }
 
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err) {
     *to = *from;
-    to->prompts = NULL;
-    to->dense = NULL;
+    to->prompts = to->modules = NULL;
     to->prompt = aoei_strdup(from->prompt);
-    if (to->prompt && from->dense)
-        to->dense = aoei_strdup(from->dense);
-    if (!to->prompt || !to->dense != !from->dense)
+    if (!to->prompt)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
-    to->prompts = json_incref(from->prompts); /* the object can be shared, because it is never modified after it was read */
-    return 0;
+    to->prompts = json_incref(from->prompts);    /* the object can be shared, because it is never modified after it was read */
+    to->modules = json_deep_copy(from->modules); /* aoei_model_add_dense appends to the list */
+    return !to->modules == !from->modules ? 0 : aoei_fail_nomem(err, 1);
 }
 
 int aoei_prompt_is_prefix(const char *prompt, size_t *len) {
@@ -115,7 +113,20 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
     return n ? buf : NULL;
 }
 
-const char *aoei_settings_dense_folder(const aoei_settings *s) {
+size_t aoei_settings_module_count(const aoei_settings *s) {
+    return json_array_size(s->modules);
+}
+
+const char *aoei_settings_module_folder(const aoei_settings *s, size_t i, char name[AOEI_MODULE_FOLDER_SIZE]) {
+    const char *type = json_string_value(json_object_get(json_array_get(s->modules, i), "type"));
     /* With cls-last-avg pooling, 2_Dense is the module that computes the mean of the [CLS] vector and the mean vector. */
-    return s->pooling == AOE_POOLING_CLS_LAST_AVG ? "3_Dense" : "2_Dense";
+    const size_t first = s->pooling == AOE_POOLING_CLS_LAST_AVG ? 3 : 2;
+    snprintf(name, AOEI_MODULE_FOLDER_SIZE, "%zu_%s", first + i, type ? type : "Dense");
+    return name;
+}
+
+int aoei_module_list_append(json_t **modules, const char *type, const char *path, aoe_error *err) {
+    json_t *v = json_pack("{s:s, s:s}", "type", type, "path", path);
+    *modules = *modules ? *modules : json_array();
+    return v && *modules && !json_array_append_new(*modules, v) ? 0 : aoei_fail_nomem(err, strlen(path));
 }

@@ -23,8 +23,10 @@ typedef struct aoei_settings {
     int bidirectional;           /* 1: a causal model uses bidirectional attention in all layers whose index is at least
                                     bidirectional_from */
     size_t bidirectional_from;   /* index of the first bidirectional layer; used only if `bidirectional` is 1 */
-    char *dense;                 /* folder of the dense layer after the pooling; NULL: there is no dense layer; owned */
-    int lowercase;               /* 1: texts are lowercased before tokenization */
+    /* modules between the pooling and the normalization: JSON array of objects with the keys "type" ("Dense", "LayerNorm",
+       "Dropout" or "Normalize") and "path" (folder in the model directory); owned; NULL: there are none */
+    json_t *modules;
+    int lowercase; /* 1: texts are lowercased before tokenization */
 } aoei_settings;
 
 /* The settings while they are read. They are read from several sources in order of precedence, and each source sets only fields
@@ -39,7 +41,7 @@ typedef struct aoei_partial_settings {
     int normalize;               /* 0 or 1; AOE_AUTO: not set */
     int lowercase;               /* 0 or 1; AOE_AUTO: not set */
     size_t bidirectional_from;   /* index of the first bidirectional layer; AOE_AUTO: not set */
-    char *dense;                 /* folder of the dense layer; NULL: not set; owned */
+    json_t *modules;             /* modules as in aoei_settings; NULL: not set; owned */
     int skip_modules;            /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */
 } aoei_partial_settings;
 
@@ -52,8 +54,13 @@ int aoei_partial_settings_set_prompt(aoei_partial_settings *s, const char *promp
 /* Copies `from` to *to. The caller frees *to with aoei_settings_free, even if the function fails. Errors: AOE_ENOMEM. */
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err);
 void aoei_settings_free(aoei_settings *s); /* accepts a zeroed struct */
-/* Returns the name of the folder to which the dense layer of a model with these settings is written; static. */
-const char *aoei_settings_dense_folder(const aoei_settings *s);
+enum { AOEI_MODULE_FOLDER_SIZE = 32 };     /* size of the buffer for the name of the folder of a module */
+/* Returns the number of modules between the pooling and the normalization. */
+size_t aoei_settings_module_count(const aoei_settings *s);
+/* Writes to `name` the name of the folder to which module i of a model with these settings is written, and returns `name`. */
+const char *aoei_settings_module_folder(const aoei_settings *s, size_t i, char name[AOEI_MODULE_FOLDER_SIZE]);
+/* Appends a module to *modules, which may be NULL. Returns 0 or AOE_ENOMEM. */
+int aoei_module_list_append(json_t **modules, const char *type, const char *path, aoe_error *err);
 /* Returns 0 if sentence-transformers does not support this pooling of token vectors, so modules.json cannot describe it.
  * Returns 1 for all other poolings. */
 int aoei_pooling_is_portable(aoe_pooling pooling);

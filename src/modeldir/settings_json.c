@@ -13,7 +13,8 @@
 #include "base/json.h"
 #include "modeldir/layout.h"
 
-#define MAX_FORMAT_VERSION 2 /* largest supported value of "format_version"; version 2 added the key "dense" */
+/* largest supported value of "format_version"; version 2 added the key "dense", and version 3 the key "modules" */
+#define MAX_FORMAT_VERSION 3
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
@@ -84,18 +85,37 @@ static int read_bidirectional_from(aoei_partial_settings *s, json_t *root, const
     return 0;
 }
 
-/* Reads "dense", the folder of the dense layer. */
-static int read_dense(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
+/* Returns an error if `name`, a value under the key `key`, is not the name of a folder. */
+static int check_folder(const char *key, const char *name, const char *file, aoe_error *err) {
+    if (aoei_is_plain_folder(name))
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: \"%s\" is '%s', which is not the name of a folder in the model directory; correct the value", file,
+                     key, name);
+}
+
+/* Reads the modules after the pooling: "dense", the folder of a single dense layer, or "modules", a list of modules. */
+static int read_modules(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     const char *name = NULL;
-    const int rc = aoei_json_string(root, "dense", &name, NULL, file, err);
-    if (rc || !name)
-        return rc;
-    if (!aoei_is_plain_folder(name))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: \"dense\" is '%s', which is not the name of a folder in the model directory; correct the value",
-                         file, name);
-    s->dense = aoei_strdup(name);
-    return s->dense ? 0 : aoei_fail_nomem(err, strlen(name));
+    json_t *list = json_object_get(root, "modules"), *v;
+    size_t i;
+    int rc = aoei_json_string(root, "dense", &name, NULL, file, err);
+    if (!rc && name && !(rc = check_folder("dense", name, file, err)))
+        rc = aoei_module_list_append(&s->modules, "Dense", name, err);
+    if (!rc && list && (name || !json_is_array(list)))
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: \"modules\" is not a list of modules, or \"dense\" is also given; correct the value", file);
+    json_array_foreach(list, i, v) {
+        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        if (rc)
+            return rc;
+        if (!type || !at)
+            return aoei_fail(err, AOE_EFORMAT, "%s: element %zu of \"modules\" has no type or no path; correct the value", file,
+                             i);
+        if (!(rc = check_folder("path", at, file, err)))
+            rc = aoei_module_list_append(&s->modules, type, at, err);
+    }
+    return rc;
 }
 
 /* Reads all fields of aoe.json. */
@@ -114,7 +134,7 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
                          MAX_FORMAT_VERSION);
     if ((rc = read_pooling(s, root, file, err)) || (rc = read_max_length(s, root, c, file, err)) ||
         (rc = read_bidirectional_from(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
-        (rc = read_dense(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
+        (rc = read_modules(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)))
         return rc;
     if (training && !json_is_object(training))
@@ -139,6 +159,32 @@ int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, const cha
     return rc;
 }
 
+/* Returns the value of "format_version": the first version in which all settings of the model exist, so that older versions of
+ * aoe open as many models as possible. */
+static int format_version(const aoei_settings *s) {
+    const size_t n = aoei_settings_module_count(s);
+    return n == 1 && !strcmp(json_string_value(json_object_get(json_array_get(s->modules, 0), "type")), "Dense") ? 2
+           : n                                                                                                   ? 3
+                                                                                                                 : 1;
+}
+
+/* Adds the modules to aoe.json with the folders to which they are written. Returns 0 or -1. */
+static int add_modules(json_t *root, const aoei_settings *s) {
+    char name[AOEI_MODULE_FOLDER_SIZE];
+    json_t *list = NULL, *v;
+    size_t i;
+    if (format_version(s) == 2)
+        return json_object_set_new(root, "dense", json_string(aoei_settings_module_folder(s, 0, name)));
+    json_array_foreach(s->modules, i, v) {
+        if (aoei_module_list_append(&list, json_string_value(json_object_get(v, "type")),
+                                    aoei_settings_module_folder(s, i, name), NULL)) {
+            json_decref(list);
+            return -1;
+        }
+    }
+    return list ? json_object_set_new(root, "modules", list) : 0;
+}
+
 json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
     json_t *prompts = s->prompts ? aoei_json_copy(s->prompts) : json_object();
     if (*s->prompt && json_object_set_new(prompts, "default", json_string(s->prompt))) {
@@ -148,10 +194,9 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
     if (!*s->prompt)
         json_object_del(prompts, "default"); /* if the key does not exist, json_object_del fails, which is not an error here */
     json_t *root =
-        json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", s->dense ? 2 : 1, "pooling", aoe_pooling_name(s->pooling),
+        json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", format_version(s), "pooling", aoe_pooling_name(s->pooling),
                   "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);
-    if (root && ((s->dense && json_object_set_new(root, "dense", json_string(aoei_settings_dense_folder(s)))) ||
-                 (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
+    if (root && (add_modules(root, s) || (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
                  (s->bidirectional &&
                   json_object_set_new(root, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from))) ||
                  (record && json_object_set(root, "training", record)))) {

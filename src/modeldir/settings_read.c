@@ -83,7 +83,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .max_length_from = st.max_length != AOE_AUTO ? st.max_length_from : "default",
         .prompt = st.prompt,
         .prompts = st.prompts,
-        .dense = st.dense,
+        .modules = st.modules,
         .normalize = st.normalize == 1,
         .lowercase = st.lowercase == 1,
         .bidirectional = st.bidirectional_from != AOE_AUTO,

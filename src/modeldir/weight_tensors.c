@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "modeldir/adapter_tensors.h"
-#include "modeldir/dense_module.h"
+#include "modeldir/pooled_modules.h"
 #include "modeldir/storage.h"
 #include "modeldir/weight_layout.h"
 #include "modeldir/weights_check.h"
@@ -113,8 +113,8 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
     return rc;
 }
 
-/* Returns the name of the data type of all encoder weights, or "mixed" if their types differ. Adapters and the dense layer are
- * ignored. If `int8` is 1, F32 vectors are also ignored. */
+/* Returns the name of the data type of all encoder weights, or "mixed" if their types differ. Adapters and the modules after
+ * the pooling are ignored. If `int8` is 1, F32 vectors are also ignored. */
 static const char *storage_name(const aoei_model_files *f, const aoei_encoder_config *c, int int8) {
     const char *name = NULL;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
@@ -135,7 +135,7 @@ static const char *storage_name(const aoei_model_files *f, const aoei_encoder_co
 static const aoei_safetensors *file_of(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(c, slot, &d);
-    return d.adapter ? f->adapters : d.pooled ? f->dense : f->weights;
+    return d.adapter ? f->adapters : d.pooled ? f->modules[d.pooled - 1] : f->weights;
 }
 
 /* Returns an error that names the first invalid element of t. An element is invalid if it is NaN or infinite, or -128 in an I8
@@ -229,7 +229,7 @@ int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, 
     if (!f->tensors || (c->arch->fused && !f->parts))
         return aoei_fail_nomem(err, n * sizeof *f->parts);
     if ((rc = detect_prefix(f, c, err)) || (rc = find_encoder(f, c, &int8, err)) || (rc = check_others(f, c, int8, err)) ||
-        (rc = aoei_adapter_tensors_find(f, c, err)) || (rc = aoei_dense_find(f, c, err)))
+        (rc = aoei_adapter_tensors_find(f, c, err)) || (rc = aoei_modules_find(f, c, err)))
         return rc;
     f->stored_bytes = stored_bytes(f, c);
     f->storage = storage_name(f, c, int8);

@@ -12,7 +12,6 @@
 #include "base/options.h"
 #include "table/labels.h"
 #include "table/texts.h"
-#include "modeldir/dense_module.h"
 #include "model/extra_layers.h"
 
 #include <math.h>
@@ -298,7 +297,7 @@ int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, 
     }
     if (o->method == AOE_METHOD_SIMCSE_UNSUP && !o->no_projection)
         return aoei_model_add_head(m, dims, dims, seed, err);
-    if (o->method == AOE_METHOD_SIMCSE_SUP && !o->no_projection && !m->config.dense)
+    if (o->method == AOE_METHOD_SIMCSE_SUP && !o->no_projection && !m->config.n_modules)
         return aoei_model_add_dense(m, dims, 1, NULL, NULL, seed, err);
     return AOE_OK;
 }

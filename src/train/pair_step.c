@@ -34,9 +34,10 @@ static size_t loss_dims(const aoei_encoder_config *c) {
 
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
     const aoei_encoder_config *c = &s->config;
-    s->pooled = aoei_tensor_take(arena, texts, c->hidden);
-    s->vectors = c->dense ? aoei_tensor_take(arena, texts, c->dense) : s->pooled;
-    s->d_vectors = c->dense ? aoei_tensor_take(arena, texts, c->dense) : s->pooled;
+    aoei_module_chain_layout(&s->chain, s->config.modules, c->n_modules, texts, c->hidden, 1, arena);
+    s->pooled = s->chain.value[0];
+    s->vectors = s->chain.value[c->n_modules];
+    s->d_vectors = s->chain.grad[c->n_modules];
     s->projected = has_projection(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->vectors;
     s->d_projected = has_projection(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->d_vectors;
 }
@@ -221,29 +222,26 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
     return AOE_OK;
 }
 
-/* Runs the forward pass of the layers after the pooling (dense layer, projection) for n texts. */
-static void layers_forward(aoei_pair_step *s, size_t n) {
-    const size_t slot = aoei_pooled_slot(&s->config, 0);
-    const aoei_tensor *w = s->params.values + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
-                      vectors = aoei_tensor_rows(s->vectors, 0, n), projected = aoei_tensor_rows(s->projected, 0, n);
-    if (s->config.dense)
-        aoei_dense_forward(s->ctx, vectors, pooled, w[AOEI_PW_DENSE], w[AOEI_PW_DENSE_BIAS], s->config.dense_tanh);
+/* Runs the forward pass of the layers after the pooling (modules, projection) for n texts. drop: dropout of the step, or NULL
+ * for none. */
+static void layers_forward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
+    const aoei_tensor *w = s->params.values + aoei_pooled_slot(&s->config, 0), vectors = aoei_tensor_rows(s->vectors, 0, n),
+                      projected = aoei_tensor_rows(s->projected, 0, n);
+    aoei_module_chain_forward(s->ctx, &s->chain, n, w, drop);
     if (has_projection(&s->config))
-        aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], 1);
+        aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], AOEI_DENSE_TANH);
 }
 
-/* Runs the backward pass of the layers after the pooling (dense layer, projection) for n texts. s->pooled receives the gradient
- * of the pooling output. */
-static void layers_backward(aoei_pair_step *s, size_t n) {
+/* Runs the backward pass of the layers after the pooling (modules, projection) for n texts. s->pooled receives the gradient of
+ * the pooling output. */
+static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
-    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
-                      vectors = aoei_tensor_rows(s->vectors, 0, n), d_vectors = aoei_tensor_rows(s->d_vectors, 0, n);
+    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, vectors = aoei_tensor_rows(s->vectors, 0, n),
+                      d_vectors = aoei_tensor_rows(s->d_vectors, 0, n);
     if (has_projection(&s->config))
         aoei_dense_backward(s->ctx, d_vectors, g[AOEI_PW_HEAD], g[AOEI_PW_HEAD_BIAS], aoei_tensor_rows(s->d_projected, 0, n),
-                            vectors, aoei_tensor_rows(s->projected, 0, n), w[AOEI_PW_HEAD], 1);
-    if (s->config.dense)
-        aoei_dense_backward(s->ctx, pooled, g[AOEI_PW_DENSE], g[AOEI_PW_DENSE_BIAS], d_vectors, pooled, vectors,
-                            w[AOEI_PW_DENSE], s->config.dense_tanh);
+                            vectors, aoei_tensor_rows(s->projected, 0, n), w[AOEI_PW_HEAD], AOEI_DENSE_TANH);
+    aoei_module_chain_backward(s->ctx, &s->chain, n, w, g, drop);
 }
 
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
@@ -256,11 +254,12 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
         const aoei_batch b = chunk_of(s, i, n);
         last = chunk_forward(s, &b, aoei_tensor_rows(s->pooled, i, n), pooling, drop);
     }
-    layers_forward(s, texts);
+    const aoei_module_dropout modules = {.key = {drop ? drop->key[0] : 0, drop ? drop->key[1] : 0}};
+    layers_forward(s, texts, drop ? &modules : NULL);
     const int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
                                   label, group, scale, result, err);
     if (!code)
-        layers_backward(s, texts);
+        layers_backward(s, texts, drop ? &modules : NULL);
     for (size_t i = 0; i < texts && !code; i += step) {
         const size_t n = texts - i < step ? texts - i : step;
         const aoei_batch b = chunk_of(s, i, n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * One training step on pairs or triplets: forward pass of the encoder, pooling, objectives, and backward pass of the encoder.
  * The trainer and the benchmark use it. All memory is allocated when the step is created.
- * The pooling may be followed by the dense layer of the model and by the training head of the method (a projection with tanh,
- * or a classifier). These layers process the whole batch at once.
+ * The pooling may be followed by the modules of the model (nn/module_chain.h) and by the training head of the method (a
+ * projection with tanh, or a classifier). These layers process the whole batch at once.
  * The texts of a batch are stored example by example: x0 y0 x1 y1 ... for pairs, and q0 p0 n0 q1 p1 n1 ... for triplets.
  * If the activations of the whole batch do not fit in memory, the batch can be processed in chunks (GradCache, Gao et al.
  * 2021). First, each chunk is encoded. Then the objectives are computed from the embeddings of all chunks. Finally, each chunk
@@ -42,7 +42,7 @@ typedef enum aoei_step_loss {
 } aoei_step_loss;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden
- * is config.hidden, dims is the number of components after the dense layer, and D is the number of components of the
+ * is config.hidden, dims is the number of components after the last module, and D is the number of components of the
  * embeddings from which the loss is computed. head_rows and head_cols are the sizes of the training head (config.head_rows,
  * config.head_cols). */
 typedef struct aoei_pair_step {
@@ -57,10 +57,11 @@ typedef struct aoei_pair_step {
     aoei_step_loss loss;        /* loss of the next batch; set by the caller */
     aoei_distill distill;       /* distillation term; set by the caller if there is a teacher */
     uint32_t *chunk_offsets;    /* [arity * chunk_pairs + 1] offsets of the texts in a chunk; owned */
+    aoei_module_chain chain;    /* modules between the pooling and the loss; their tensors are in `arena` */
     aoei_tensor pooled;  /* [arity * B, hidden] float32 output of the pooling; the backward pass replaces it by its gradient */
-    aoei_tensor vectors; /* [arity * B, dims] output of the dense layer; equal to `pooled` if there is no dense layer */
+    aoei_tensor vectors; /* [arity * B, dims] output of the last module; equal to `pooled` if there are no modules */
     aoei_tensor projected; /* [arity * B, head_rows] output of the projection; equal to `vectors` if there is no projection */
-    aoei_tensor d_vectors; /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there is no dense layer */
+    aoei_tensor d_vectors; /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
     /* [arity * B, head_rows] gradient of `projected`; equal to `d_vectors` if there is no projection */
     aoei_tensor d_projected;
     float *host, *host_grad; /* [arity * B, D] host: embeddings in main memory, the input of the objectives; host_grad: their

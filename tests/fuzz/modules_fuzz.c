@@ -13,7 +13,7 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/dir.h"
-#include "modeldir/dense_module.h"
+#include "modeldir/pooled_modules.h"
 #include "modeldir/settings.h"
 #include "modeldir/settings_json.h"
 #include "modeldir/settings_read.h"
@@ -63,24 +63,27 @@ static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
     if (read_settings(&again, "out", c, &err))
         abort();
     if (again.pooling != s->pooling || again.max_length != s->max_length || strcmp(again.prompt, s->prompt) != 0 ||
-        again.normalize != s->normalize || again.lowercase != s->lowercase || !again.dense != !s->dense)
+        again.normalize != s->normalize || again.lowercase != s->lowercase ||
+        aoei_settings_module_count(&again) != aoei_settings_module_count(s))
         abort();
     aoei_settings_free(&again);
     aoei_free(text);
     json_decref(own);
 }
 
-/* Opens the dense layer that the settings describe. Asserts that an error has a message, and that opening the layer fails if
- * its weights are missing. */
-static void open_dense(const aoei_settings *s, const aoei_encoder_config *c) {
+/* Opens the modules that the settings describe. Asserts that an error has a message. */
+static void open_modules(const aoei_settings *s, const aoei_encoder_config *c) {
     aoei_encoder_config config = *c;
-    aoei_safetensors *weights = NULL;
+    aoei_model_files f = {0};
     aoe_error err = {0};
     char path[512];
     path_of(path, sizeof path, "in", "");
-    const int rc = aoei_dense_open(&config, &weights, path, s->dense, &err);
-    if (!rc || err.code != rc || !*err.message || (rc == AOE_ENOENT && config.dense > 65536))
+    const int rc = aoei_modules_open(&config, &f, path, s->modules, &err);
+    if (rc && (err.code != rc || !*err.message))
         abort();
+    if (!rc && aoei_module_chain_dims(config.modules, config.n_modules, config.hidden) > 65536)
+        abort();
+    aoei_model_files_close(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -102,8 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             s.max_length > TEST_POSITIONS || !s.prompt)
             abort();
         round_trip(&s, &c);
-        if (s.dense)
-            open_dense(&s, &c);
+        open_modules(&s, &c);
         aoei_settings_free(&s);
     }
     path_of(path, sizeof path, "in", files[file]);

@@ -135,7 +135,7 @@ static void rejects_an_invalid_aoe_json(void **state) {
         const char *text, *fragment;
         int code;
     } cases[] = {
-        {"{\"format_version\":3}", "aoe.json: format_version is 3, but this version of aoe supports at most 2; update aoe",
+        {"{\"format_version\":4}", "aoe.json: format_version is 4, but this version of aoe supports at most 3; update aoe",
          AOE_EUNSUPPORTED},
         {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
         {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
@@ -309,15 +309,16 @@ static void rejects_unsupported_modules(void **state) {
         {"[7]", "modules.json: module 0 has no type or no path", AOE_EFORMAT},
         {"[]", "modules.json: there is no Transformer module", AOE_EUNSUPPORTED},
         {"[" TRANSFORMER "]", "modules.json: there is no Pooling module", AOE_EUNSUPPORTED},
-        {"[" POOLING "]", "modules.json: there is no Transformer module", AOE_EUNSUPPORTED},
+        {"[" POOLING "]", "module 0, 'sentence_transformers.models.Pooling', is not supported", AOE_EUNSUPPORTED},
+        {"[" MODULE(0, "", "custom_st.Transformer") "," POOLING "]", "module 0, 'custom_st.Transformer', is not supported",
+         AOE_EUNSUPPORTED},
+        {"[" TRANSFORMER "," POOLING "," MODULE(2, "2_Normalize", OLD_TYPE("WordWeights")) "]",
+         "module 2, 'sentence_transformers.models.WordWeights'", AOE_EUNSUPPORTED},
         {"[" MODULE(0, "", OLD_TYPE("WordEmbeddings")) "]",
          "module 0, 'sentence_transformers.models.WordEmbeddings', is not supported", AOE_EUNSUPPORTED},
         {"[" TRANSFORMER "," POOLING "," MODULE(2, "2_LSTM", OLD_TYPE("LSTM")) "]",
          "module 2, 'sentence_transformers.models.LSTM'", AOE_EUNSUPPORTED},
-        {"[" TRANSFORMER "," POOLING "," NORMALIZE "," DENSE "]", "module 3, 'sentence_transformers.models.Dense'",
-         AOE_EUNSUPPORTED},
-        {"[" MODULE(0, "0_Transformer", OLD_TYPE("Transformer")) "," POOLING "]", "path '0_Transformer' of module 0",
-         AOE_EUNSUPPORTED},
+        {"[" MODULE(0, "a/b", OLD_TYPE("Transformer")) "," POOLING "]", "path 'a/b' of module 0", AOE_EUNSUPPORTED},
         {"[" TRANSFORMER "," MODULE(1, "../1_Pooling", OLD_TYPE("Pooling")) "]", "path '../1_Pooling' of module 1",
          AOE_EUNSUPPORTED},
     };
@@ -420,6 +421,11 @@ static void aoe_json_replaces_module_checks(void **state) {
     test_dir_remove(dir);
 }
 
+/* Returns the folder of module i after the pooling. */
+static const char *module_path(const aoei_settings *s, size_t i) {
+    return json_string_value(json_object_get(json_array_get(s->modules, i), "path"));
+}
+
 /* Tests which Dense module is used as the dense layer of the model. It is the Dense module whose input size is the hidden size.
  * If the model concatenates two pooled vectors, the first Dense module averages them, and the second Dense module is the dense
  * layer. */
@@ -437,27 +443,30 @@ static void finds_a_dense_layer(void **state) {
     put(dir, "2_Dense/config.json", layer);
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     check(&s, AOE_POOLING_CLS, "1_Pooling/config.json", 10, "default", "", 0);
-    assert_string_equal(s.dense, "2_Dense");
+    assert_string_equal(module_path(&s, 0), "2_Dense");
     aoei_settings_free(&s);
     put(dir, "modules.json",
         "[" TRANSFORMER "," POOLING "," DENSE
         "," MODULE(3, "3_Dense", OLD_TYPE("Dense")) "," MODULE(4, "4_Normalize", OLD_TYPE("Normalize")) "]");
-    expect_rejected(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
+    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+    assert_string_equal(module_path(&s, 0), "2_Dense");
+    assert_string_equal(module_path(&s, 1), "3_Dense");
+    aoei_settings_free(&s);
     put(dir, "1_Pooling/config.json", "{\"pooling_mode\":[\"cls\",\"mean\"]}");
     put(dir, "2_Dense/config.json", DENSE_CONFIG);
     put(dir, "3_Dense/config.json", layer);
     write_dense(dir, 0.5f, 0);
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     check(&s, AOE_POOLING_CLS_LAST_AVG, "1_Pooling/config.json", 10, "default", "", 1);
-    assert_string_equal(s.dense, "3_Dense");
+    assert_string_equal(module_path(&s, 0), "3_Dense");
     aoei_settings_free(&s);
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"cls\",\"normalize\":false}");
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
-    assert_null(s.dense);
+    assert_null(s.modules);
     aoei_settings_free(&s);
     put(dir, "aoe.json", "{\"format_version\":2,\"pooling\":\"first-last-avg\",\"normalize\":false,\"dense\":\"3_Dense\"}");
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
-    assert_string_equal(s.dense, "3_Dense");
+    assert_string_equal(module_path(&s, 0), "3_Dense");
     aoei_settings_free(&s);
     test_dir_remove(dir);
 }

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ * Reads and writes the folders of modules. The folder of a module contains config.json, which is optional for Normalize, and,
+ * if the module has weights, model.safetensors:
+ * - Dense: config.json with the keys in_features, out_features, bias, activation_function and use_residual; the tensors
+ *   linear.weight [out_features, in_features], linear.bias [out_features] and residual.weight [out_features, in_features]
+ * - LayerNorm: config.json with the key dimension; the tensors norm.weight [dimension] and norm.bias [dimension]
+ * - Dropout: config.json with the key dropout
+ */
+#include "modeldir/pooled_modules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "encoder/slot_layout.h"
+#include "encoder/slots.h"
+#include "base/dir.h"
+#include "base/path.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "modeldir/safetensors_writer.h"
+
+#define MAX_DIMS ((size_t)1 << 16)
+
+/* class names of the activation functions, indexed by aoei_dense_activation */
+static const char *const activations[] = {"torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh",
+                                          "torch.nn.modules.activation.ReLU", "torch.nn.modules.activation.Sigmoid",
+                                          "torch.nn.modules.activation.GELU", "torch.nn.modules.activation.SiLU"};
+enum { N_ACTIVATIONS = sizeof activations / sizeof *activations };
+
+/* type names of the modules, indexed by aoei_module_kind */
+static const char *const kinds[] = {"Dense", "LayerNorm", "Dropout", "Normalize"};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+/* ---------------------------------------------------------------- reading */
+
+/* Reads the activation function from `config`, which contains a class name such as "torch.nn.modules.activation.Tanh". */
+static int read_activation(aoei_dense_activation *f, const json_t *config, const char *path, aoe_error *err) {
+    const char *name = NULL;
+    const int rc = aoei_json_string(config, "activation_function", &name, NULL, path, err);
+    const char *dot = name ? strrchr(name, '.') : NULL, *last = dot ? dot + 1 : name;
+    if (rc)
+        return rc;
+    *f = AOEI_DENSE_TANH; /* default of sentence-transformers */
+    for (int i = 0; last && i < N_ACTIVATIONS; i++)
+        if (!strcmp(last, strrchr(activations[i], '.') + 1)) {
+            *f = (aoei_dense_activation)i;
+            return 0;
+        }
+    if (!last)
+        return 0;
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: activation_function '%s' is not supported (supported: Identity, Tanh, ReLU, Sigmoid, GELU, SiLU)",
+                     path, name);
+}
+
+int aoei_module_check_names(const json_t *config, const char *path, aoe_error *err) {
+    static const char *const keys[] = {"module_input_name", "module_output_name"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *name = NULL;
+        const int rc = aoei_json_string(config, keys[i], &name, NULL, path, err);
+        if (rc)
+            return rc;
+        if (name && strcmp(name, "sentence_embedding") != 0)
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: %s '%s' is not supported; only modules that replace "
+                             "'sentence_embedding' are supported",
+                             path, keys[i], name);
+    }
+    return 0;
+}
+
+/* Returns an error if `in`, the value of `key`, is not the number of components of the input. index: index of the module. */
+static int check_input(size_t in, size_t expected, const char *key, size_t index, const char *path, aoe_error *err) {
+    if (in == expected)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     index ? "%s: %s is %zu, but the previous module has %zu outputs; download the model again"
+                           : "%s: %s is %zu, but the model's hidden size is %zu; download the model again",
+                     path, key, in, expected);
+}
+
+static int read_dense(aoei_module *m, size_t index, const json_t *config, const char *path, aoe_error *err) {
+    const size_t expected = m->in;
+    size_t in = 0, out = 0;
+    int bias = 1, residual = 0, rc;
+    if ((rc = aoei_json_need_size(config, "in_features", &in, path, err)) ||
+        (rc = aoei_json_need_size(config, "out_features", &out, path, err)) ||
+        (rc = aoei_check_size("out_features", out, 1, MAX_DIMS, path, err)) ||
+        (rc = aoei_json_bool(config, "bias", &bias, path, err)) ||
+        (rc = aoei_json_bool(config, "use_residual", &residual, path, err)) ||
+        (rc = read_activation(&m->activation, config, path, err)) ||
+        (rc = check_input(in, expected, "in_features", index, path, err)))
+        return rc;
+    m->out = out;
+    m->no_bias = !bias;
+    m->residual = !residual ? AOEI_RESIDUAL_NONE : in == out ? AOEI_RESIDUAL_INPUT : AOEI_RESIDUAL_WEIGHT;
+    return 0;
+}
+
+/* Reads the configuration of a module. The caller has set m->kind and m->in. */
+static int read_config(aoei_module *m, size_t index, const json_t *config, const char *path, aoe_error *err) {
+    size_t dimension = 0;
+    int rc = aoei_module_check_names(config, path, err);
+    m->out = m->in;
+    if (!rc && m->kind == AOEI_MODULE_DENSE)
+        rc = read_dense(m, index, config, path, err);
+    else if (!rc && m->kind == AOEI_MODULE_LAYERNORM && !(rc = aoei_json_need_size(config, "dimension", &dimension, path, err)))
+        rc = check_input(dimension, m->in, "dimension", index, path, err);
+    else if (!rc && m->kind == AOEI_MODULE_DROPOUT && !(rc = aoei_json_double(config, "dropout", &m->dropout, path, err)))
+        rc = aoei_check_probability("dropout", m->dropout, path, err);
+    return rc;
+}
+
+/* Reads the module in the folder `module_dir` into m. Opens its weights as *file. */
+static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, const char *module_dir, aoe_error *err) {
+    json_t *config = NULL;
+    char *path = aoei_path_join(module_dir, "config.json");
+    int rc = path ? 0 : aoei_fail_nomem(err, strlen(module_dir));
+    const int optional = m->kind == AOEI_MODULE_NORMALIZE && !rc && !aoei_exists(path);
+    if (!rc && !optional)
+        rc = aoei_json_load(&config, path, err);
+    if (!rc && !optional && !json_is_object(config))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
+    if (!rc)
+        rc = read_config(m, index, config, path, err);
+    if (!rc && (m->kind == AOEI_MODULE_DENSE || m->kind == AOEI_MODULE_LAYERNORM))
+        rc = aoei_safetensors_open_dir(file, module_dir, err);
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
+int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const json_t *modules, aoe_error *err) {
+    size_t i;
+    json_t *v;
+    json_array_foreach(modules, i, v) {
+        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        int kind = 0;
+        while (type && kind < N_KINDS && strcmp(kinds[kind], type) != 0)
+            kind++;
+        if (i == AOEI_MAX_MODULES || !type || !at || kind == N_KINDS)
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: module '%s' after the pooling is not supported (at most %d modules "
+                             "Dense, LayerNorm, Dropout or Normalize are supported)",
+                             dir, type ? type : "", AOEI_MAX_MODULES);
+        aoei_module m = {.kind = (aoei_module_kind)kind, .in = aoei_vector_dims(c)};
+        char *module_dir = aoei_path_join(dir, at);
+        const int rc = module_dir ? open_module(&m, &f->modules[i], i, module_dir, err) : aoei_fail_nomem(err, strlen(dir));
+        aoei_free(module_dir);
+        if (rc)
+            return rc;
+        c->modules[c->n_modules++] = m;
+    }
+    return 0;
+}
+
+/* Finds the tensor of one weight. slot: index of the weight; s: its description. */
+static int find_weight(aoei_model_files *f, size_t slot, const aoei_slot *s, aoe_error *err) {
+    const aoei_safetensors *file = f->modules[s->pooled - 1];
+    const aoei_st_tensor *t = f->tensors[slot] = aoei_safetensors_find(file, s->name);
+    const aoei_st_tensor *any = aoei_safetensors_count(file) ? aoei_safetensors_at(file, 0) : NULL;
+    if (!t || t->n_dims != (s->vector ? 1 : 2) || t->shape[t->n_dims - 1] != s->cols || (!s->vector && t->shape[0] != s->rows))
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the dense layer %s; download the model again",
+                         any ? aoei_safetensors_path(file, any) : f->dir, s->name,
+                         t ? "does not have the shape that config.json in this folder requires" : "is missing");
+    if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; dense layers must be F32, F16 or BF16",
+                         aoei_safetensors_path(file, t), t->name, aoei_st_dtype_name(t->dtype));
+    return 0;
+}
+
+int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    int rc = 0;
+    for (size_t kind = 0; kind < AOEI_MODULE_WEIGHTS * c->n_modules && !rc; kind++) {
+        const size_t slot = aoei_pooled_slot(c, kind);
+        aoei_slot s;
+        aoei_slot_describe(c, slot, &s);
+        rc = s.absent ? 0 : find_weight(f, slot, &s, err);
+    }
+    return rc;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+/* Returns the contents of config.json of a module as a new reference, or NULL if an allocation fails. */
+static json_t *config_of(const aoei_module *m) {
+    switch (m->kind) {
+    case AOEI_MODULE_DENSE: {
+        json_t *config = json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)m->in, "out_features", (json_int_t)m->out,
+                                   "bias", !m->no_bias, "activation_function", activations[m->activation]);
+        if (config && m->residual != AOEI_RESIDUAL_NONE && json_object_set_new(config, "use_residual", json_true())) {
+            json_decref(config);
+            return NULL;
+        }
+        return config;
+    }
+    case AOEI_MODULE_LAYERNORM:
+        return json_pack("{s:I}", "dimension", (json_int_t)m->out);
+    case AOEI_MODULE_DROPOUT:
+        return json_pack("{s:f}", "dropout", m->dropout);
+    default:
+        return json_object();
+    }
+}
+
+/* Describes the tensors of module i: writes their slots to slots[AOEI_MODULE_WEIGHTS], their names and shapes to `entries` and
+ * `described`, and returns their number. */
+static size_t list_weights(const aoei_encoder_config *c, size_t i, size_t *slots, aoei_slot *described,
+                           aoei_st_entry *entries) {
+    size_t n = 0;
+    for (size_t part = 0; part < AOEI_MODULE_WEIGHTS; part++) {
+        const size_t slot = aoei_pooled_slot(c, AOEI_MODULE_WEIGHTS * i + part);
+        aoei_slot *s = &described[n];
+        aoei_slot_describe(c, slot, s);
+        if (s->absent)
+            continue;
+        entries[n] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {s->cols}}
+                               : (aoei_st_entry){s->name, AOEI_ST_F32, 2, {s->rows, s->cols}};
+        slots[n++] = slot;
+    }
+    return n;
+}
+
+/* Writes model.safetensors of module i, if the module has weights. One row of a weight is in memory at a time. */
+static int write_weights(const aoei_model_contents *m, size_t i, const char *folder, aoe_error *err) {
+    const aoei_encoder_config *c = m->config;
+    const size_t longest = c->modules[i].in > c->modules[i].out ? c->modules[i].in : c->modules[i].out;
+    size_t slots[AOEI_MODULE_WEIGHTS];
+    aoei_slot described[AOEI_MODULE_WEIGHTS];
+    aoei_st_entry entries[AOEI_MODULE_WEIGHTS];
+    const size_t n = list_weights(c, i, slots, described, entries);
+    if (!n)
+        return 0;
+    aoei_st_writer *w = NULL;
+    char *path = aoei_path_join(folder, "model.safetensors");
+    float *row = aoei_malloc_array(longest, sizeof *row);
+    int rc = path && row ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, longest * sizeof *row);
+    for (size_t k = 0; k < n; k++)
+        for (size_t r = 0; r < described[k].rows && !rc; r++) {
+            m->rows->rows(m->rows, row, slots[k], r, 1);
+            rc = aoei_st_writer_write(w, row, described[k].cols * sizeof *row, err);
+        }
+    if (!rc) {
+        rc = aoei_st_writer_commit(w, err);
+        w = NULL;
+    }
+    aoei_st_writer_abort(w);
+    aoei_free(row);
+    aoei_free(path);
+    return rc;
+}
+
+int aoei_modules_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < m->config->n_modules && !rc; i++) {
+        char name[AOEI_MODULE_FOLDER_SIZE];
+        json_t *config = config_of(&m->config->modules[i]);
+        char *folder = aoei_path_join(dir, aoei_settings_module_folder(m->settings, i, name)),
+             *path = folder ? aoei_path_join(folder, "config.json") : NULL;
+        rc = config && path ? aoei_make_dir(folder, err) : aoei_fail_nomem(err, strlen(dir));
+        if (!rc)
+            rc = aoei_json_save(config, path, err);
+        if (!rc)
+            rc = write_weights(m, i, folder, err);
+        json_decref(config);
+        aoei_free(path);
+        aoei_free(folder);
+    }
+    return rc;
+}
