@@ -182,7 +182,8 @@ static double run(problem *p, double scale) {
 
 static void read_gradient(problem *p, double *grad) {
     const size_t first_slot = aoei_pooled_slot(&p->c, 0);
-    const size_t slots[] = {AOEI_W_WORD, first_slot, first_slot + 1, first_slot + 2, first_slot + 3},
+    const size_t slots[] = {AOEI_W_WORD, first_slot + AOEI_PW_DENSE, first_slot + AOEI_PW_DENSE_BIAS, first_slot + AOEI_PW_HEAD,
+                            first_slot + AOEI_PW_HEAD_BIAS},
                  at[] = {0, p->dense, p->dense_bias, p->head, p->head_bias};
     for (size_t s = 0; s < 5; s++)
         if (s == 0 || aoei_slot_count(&p->c) > first_slot)
