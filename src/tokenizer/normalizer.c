@@ -121,13 +121,24 @@ static int byte_level(const char *s, size_t len, aoei_normalized *out, aoe_error
     return 0;
 }
 
+/* Sets the origin of the first character of `out` to 0. Hugging Face tokenizers do so for steps that replace characters, even
+ * if the step has removed or reordered the first characters of the text. A pre-tokenizer that treats the first piece of the
+ * text differently depends on this origin. */
+static void align_first(aoei_normalized *out) {
+    for (size_t i = 0; i < out->len && out->track && (i == 0 || ((unsigned char)out->data[i] & 0xC0) == 0x80); i++)
+        out->origin[i] = 0;
+}
+
 /* Runs one step of the normalizer on s[len] and writes the result to `out`. */
 static int run(const aoei_normalizer_step *step, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
+    int rc = 0;
     switch (step->type) {
     case AOEI_NORMALIZER_BERT:
         return aoei_normalize_bert(&step->bert, s, len, out, err);
     case AOEI_NORMALIZER_UNICODE:
-        return aoei_normalize_unicode(step->compatible, step->composed, s, len, out, err);
+        rc = aoei_normalize_unicode(step->compatible, step->composed, s, len, out, err);
+        align_first(out);
+        break;
     case AOEI_NORMALIZER_LOWERCASE:
         return lowercase(s, len, out, err);
     case AOEI_NORMALIZER_STRIP:
@@ -141,11 +152,13 @@ static int run(const aoei_normalizer_step *step, const char *s, size_t len, aoei
     case AOEI_NORMALIZER_PREPEND:
         return prepend(step, s, len, out, err);
     case AOEI_NORMALIZER_CHARSMAP:
-        return aoei_charsmap_apply(&step->charsmap, s, len, out, err);
+        rc = aoei_charsmap_apply(&step->charsmap, s, len, out, err);
+        align_first(out);
+        break;
     case AOEI_NORMALIZER_BYTE_LEVEL:
         return byte_level(s, len, out, err);
     }
-    return 0;
+    return rc;
 }
 
 /* Runs all steps except the first. On entry, `out` contains the output of the first step; on return, the output of the last. */

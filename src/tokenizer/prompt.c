@@ -55,7 +55,7 @@ void aoei_prompt_ends(const aoei_prompted *p, const aoe_ids *ids, const aoei_spa
     *after = ids->n - end;
 }
 
-int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget,
+int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *span, size_t first, size_t budget, int left,
                          size_t max_length, aoe_error *err) {
     size_t of_text = 0, tokens = ids->n - first;
     if (tokens <= budget)
@@ -68,11 +68,13 @@ int aoei_prompt_truncate(const aoei_prompted *p, aoe_ids *ids, const aoei_span *
                          "options.max_length is %zu, which is too small: the prompt has %zu tokens, but only %zu are available "
                          "for prompt and text; increase it or shorten the prompt",
                          max_length, of_template, budget);
-    size_t keep = budget - of_template, to = first;
+    size_t keep = budget - of_template, skip = left ? of_text - keep : 0, to = first;
     for (size_t i = first; i < ids->n; i++) {
         if (belongs_to_text(p, span[i])) {
-            if (keep == 0)
+            if (skip || keep == 0) {
+                skip -= skip > 0;
                 continue;
+            }
             keep--;
         }
         ids->id[to++] = ids->id[i];

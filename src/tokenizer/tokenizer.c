@@ -144,12 +144,17 @@ static int push_specials(encoder *e, const int32_t *id, size_t n) {
     return rc;
 }
 
-/* Encodes the text without special tokens, up to `limit` tokens. */
+/* Encodes the text without special tokens, up to `limit` tokens. If the tokenizer truncates at the start, the last tokens are
+ * kept, otherwise the first. */
 static int encode_limited(encoder *e, const char *s, size_t len, size_t limit) {
     size_t first = e->tokens.ids->n;
-    e->stop = limit == SIZE_MAX ? SIZE_MAX : first + limit + 1; /* one additional token shows that the text was truncated */
+    /* one additional token shows that the text was truncated */
+    e->stop = limit == SIZE_MAX || e->t->truncate_left ? SIZE_MAX : first + limit + 1;
     int rc = encode_text(e, s, len);
     if (rc == 0 && e->tokens.ids->n - first > limit) {
+        int32_t *id = e->tokens.ids->id + first;
+        if (e->t->truncate_left)
+            memmove(id, id + (e->tokens.ids->n - first - limit), limit * sizeof *id);
         e->tokens.ids->n = first + limit;
         e->tokens.ids->truncated = 1;
     }
@@ -181,7 +186,8 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
         e->tokens.track = 1;
         e->stop = SIZE_MAX;
         if ((rc = aoei_token_list_reserve(&e->tokens, 0, e->err)) == 0 && (rc = encode_text(e, p.data, p.len)) == 0)
-            rc = aoei_prompt_truncate(&p, e->tokens.ids, e->tokens.span, first, limit, o->max_length, e->err);
+            rc = aoei_prompt_truncate(&p, e->tokens.ids, e->tokens.span, first, limit, e->t->truncate_left, o->max_length,
+                                      e->err);
     }
     aoei_prompt_free(&p);
     return rc;

@@ -40,7 +40,10 @@ static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
         char *path = aoei_path_join(dir, aoei_tokenizer_file_name(AOEI_FILE_TOKENIZER_JSON));
         if (!path)
             return aoei_fail_nomem(err, strlen(dir));
-        int rc = aoei_tokenizer_read_json(t, json->data, json->size, path, err);
+        char *config = aoei_path_join(dir, aoei_tokenizer_file_name(AOEI_FILE_CONFIG));
+        int rc =
+            config ? aoei_tokenizer_read_json(t, json->data, json->size, path, config, err) : aoei_fail_nomem(err, strlen(dir));
+        aoei_free(config);
         aoei_free(path);
         return rc;
     }
@@ -130,7 +133,7 @@ int aoei_tokenizer_parse_json(aoe_tokenizer **out, const char *data, size_t len,
         return aoei_fail_nomem(err, sizeof *t);
     int rc = keep_copy(&t->file[AOEI_FILE_TOKENIZER_JSON], (aoe_text){data, len}, err);
     if (rc == 0)
-        rc = aoei_tokenizer_read_json(t, data, len, name, err);
+        rc = aoei_tokenizer_read_json(t, data, len, name, NULL, err);
     if (rc)
         aoe_tokenizer_close(t);
     else

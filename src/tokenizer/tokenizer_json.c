@@ -13,10 +13,12 @@
 #include "base/json.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_config.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/vocab_scan.h"
 
-static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, const char *path, aoe_error *err) {
+static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const json_t *config, const char *path,
+                     const char *config_path, aoe_error *err) {
     const char *version = "1.0";
     int rc;
     if (!json_is_object(root))
@@ -26,12 +28,14 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, const json_t *root, 
     if (strcmp(version, "1.0") != 0)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: version \"%s\" is not supported; save the tokenizer as version 1.0", path,
                          version);
-    if ((rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
+    if ((rc = aoei_tokenizer_config_apply(root, config, config_path, err)) ||
+        (rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
         (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||
         (rc = aoei_postprocessor_read(&t->post, json_object_get(root, "post_processor"), path, err)) ||
         (rc = aoei_subword_read(&t->model, scanned, json_object_get(root, "model"), path, err)) ||
         (rc = aoei_added_tokens_read(&t->added, aoei_subword_vocab(&t->model), json_object_get(root, "added_tokens"), path,
-                                     err)))
+                                     err)) ||
+        (rc = aoei_tokenizer_config_finish(t, root, config, config_path, err)))
         return rc;
     return aoei_tokenizer_finish(t, path, err);
 }
@@ -54,7 +58,10 @@ static int parse_rest(json_t **root, const char *data, size_t len, size_t begin,
     return rc == AOE_ENOMEM ? rc : 0;
 }
 
-int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, aoe_error *err) {
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, const char *config_path,
+                             aoe_error *err) {
+    const aoei_kept_file *config_file = &t->file[AOEI_FILE_CONFIG];
+    json_t *config = NULL;
     aoei_vocab v = {.n_ids = 0};
     json_t *root = NULL;
     size_t begin, end;
@@ -63,8 +70,11 @@ int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, con
         aoei_vocab_free(&v);
     if (!rc && !root)
         rc = aoei_json_parse(&root, data, len, path, err);
+    if (!rc && config_file->data)
+        rc = aoei_json_parse(&config, config_file->data, config_file->size, config_path, err);
     if (!rc)
-        rc = read_root(t, &v, root, path, err);
+        rc = read_root(t, &v, root, config, path, config_path, err);
+    json_decref(config);
     json_decref(root);
     aoei_vocab_free(&v);
     return rc;

@@ -24,6 +24,7 @@ struct aoe_tokenizer {
     aoei_pretokenizer pretokenizer;
     aoei_subword model;
     aoei_postprocessor post;
+    int truncate_left; /* 1: texts that are too long are truncated at their start; 0: at their end */
     aoei_kept_file file[AOEI_FILE_COUNT];
 };
 

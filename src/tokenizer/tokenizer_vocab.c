@@ -5,7 +5,6 @@
  */
 #include "tokenizer/tokenizer_vocab.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -14,8 +13,10 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "tokenizer/bpe_read.h"
+#include "tokenizer/listed_tokens.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_config.h"
 #include "tokenizer/tokenizer_parts.h"
 
 /* Special tokens in the order in which transformers adds them. */
@@ -43,12 +44,6 @@ static const struct {
 static const char qwen2[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
                             "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
-typedef struct special {
-    const char *content; /* [len] text of the token, static or borrowed from a JSON value; NULL: no token */
-    size_t len;
-    aoei_added_flags flags;
-} special;
-
 typedef struct reader {
     aoe_tokenizer *t;
     const char *dir;
@@ -58,7 +53,7 @@ typedef struct reader {
     char *config_path, *map_path, *added_path; /* paths of these three files, for messages; owned */
     char *vocab_path, *merges_path;            /* paths of the vocabulary and the merges, for messages; owned */
     family family;
-    special special[N_SPECIALS];
+    aoei_listed_token special[N_SPECIALS]; /* special tokens; `content` is NULL if there is no such token */
     aoe_error *err;
 } reader;
 
@@ -123,25 +118,6 @@ static int read_byte_level(const reader *r) {
     return aoei_pretokenizer_add_byte_level(&r->t->pretokenizer, prefix, 0, r->err);
 }
 
-/* Reads a special token from `value`, which is a string or an object. A string is the text of the token, and the token gets the
- * flags `flags`. An object contains the text ("content") and the flags. */
-static int read_token(special *s, const json_t *value, aoei_added_flags flags, const char *key, const char *path,
-                      aoe_error *err) {
-    const json_t *content = json_is_object(value) ? json_object_get(value, "content") : value;
-    if (!json_is_string(content))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is neither a token nor an object with \"content\"; correct the value",
-                         path, key);
-    if (json_is_object(value)) {
-        flags = (aoei_added_flags){.special = 1};
-        int rc = aoei_added_flags_read(&flags, value, path, err);
-        if (rc)
-            return rc;
-    }
-    flags.special = 1;
-    *s = (special){.content = json_string_value(content), .len = json_string_length(content), .flags = flags};
-    return 0;
-}
-
 /* Reads the special tokens. Each token is read from special_tokens_map.json. If the token is not in this file, it is read from
  * tokenizer_config.json; otherwise the default of the family is used. special_tokens_map.json is ignored if
  * tokenizer_config.json has "added_tokens_decoder", which newer versions of transformers write. */
@@ -153,11 +129,11 @@ static int read_specials(reader *r) {
         const char *text = special_defaults[r->family][i];
         const aoei_added_flags flags = {.special = 1, .lstrip = r->family == ROBERTA && i == MASK};
         int rc = 0;
-        r->special[i] = (special){.content = text, .len = text ? strlen(text) : 0, .flags = flags};
+        r->special[i] = (aoei_listed_token){.content = text, .len = text ? strlen(text) : 0, .flags = flags};
         if (from_map && !json_is_null(from_map))
-            rc = read_token(&r->special[i], from_map, flags, special_keys[i], r->map_path, r->err);
+            rc = aoei_listed_token_read_special(&r->special[i], from_map, flags, special_keys[i], r->map_path, r->err);
         else if (from_config && !json_is_null(from_config))
-            rc = read_token(&r->special[i], from_config, flags, special_keys[i], r->config_path, r->err);
+            rc = aoei_listed_token_read_special(&r->special[i], from_config, flags, special_keys[i], r->config_path, r->err);
         if (rc)
             return rc;
     }
@@ -185,7 +161,7 @@ static int read_lines(const reader *r, aoe_text text) {
         }
         start = next;
     }
-    const special *unk = &r->special[UNK];
+    const aoei_listed_token *unk = &r->special[UNK];
     return aoei_wordpiece_finish(&r->t->model.wordpiece, unk->content, unk->len, "##", 2, 100, r->err);
 }
 
@@ -196,17 +172,6 @@ static int add(const reader *r, const char *content, size_t len, aoei_added_flag
     return rc;
 }
 
-/* An added token that tokenizer_config.json or added_tokens.json lists. */
-typedef struct listed {
-    long long id; /* id in the file; tokens are added in ascending order of these ids */
-    special token;
-} listed;
-
-static int by_id(const void *a, const void *b) {
-    const listed *x = a, *y = b;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static int is_special(const reader *r, const char *content, size_t len) {
     for (int i = 0; i < N_SPECIALS; i++)
         if (r->special[i].content && r->special[i].len == len && memcmp(r->special[i].content, content, len) == 0)
@@ -214,51 +179,35 @@ static int is_special(const reader *r, const char *content, size_t len) {
     return 0;
 }
 
-/* Reads one added token. If `newer` is 1, it is an entry "id": {"content": ...} of added_tokens_decoder. If `newer` is 0, it is
- * an entry "token": id of the older file added_tokens.json.
- */
-static int read_listed(const reader *r, listed *l, const char *key, const json_t *value, int newer, const char *path) {
-    if (!newer) {
-        size_t len = strlen(key);
-        int special_token = is_special(r, key, len);
-        if (!json_is_integer(value))
-            return aoei_fail(r->err, AOE_EFORMAT, "%s: the id of \"%.80s\" is not an integer; correct the value", path, key);
-        l->id = json_integer_value(value);
-        l->token =
-            (special){.content = key, .len = len, .flags = {.special = special_token != 0, .normalized = special_token == 0}};
-        return 0;
-    }
-    aoei_added_flags flags = {0};
-    const char *content = NULL;
-    size_t len = 0;
-    int rc = json_is_object(value) ? aoei_json_string(value, "content", &content, &len, path, r->err) : 0;
-    if (rc || (content && (rc = aoei_added_flags_read(&flags, value, path, r->err))))
-        return rc;
-    if (!content)
-        return aoei_fail(r->err, AOE_EFORMAT, "%s: entry \"%.80s\" of \"added_tokens_decoder\" has no \"content\"; correct it",
-                         path, key);
-    *l = (listed){.id = strtoll(key, NULL, 10), .token = {.content = content, .len = len, .flags = flags}};
+/* Reads the entry "content": id of added_tokens.json. */
+static int read_listed(const reader *r, aoei_listed_token *t, const char *content, const json_t *id) {
+    const size_t len = strlen(content);
+    const int special = is_special(r, content, len);
+    if (!json_is_integer(id))
+        return aoei_fail(r->err, AOE_EFORMAT, "%s: the id of \"%.80s\" is not an integer; correct the value", r->added_path,
+                         content);
+    *t = (aoei_listed_token){.id = json_integer_value(id),
+                             .content = content,
+                             .len = len,
+                             .flags = {.special = special != 0, .normalized = special == 0}};
     return 0;
 }
 
 /* Adds the tokens of added_tokens_decoder, or of added_tokens.json if there is no added_tokens_decoder. */
 static int add_listed(const reader *r) {
     json_t *decoder = json_object_get(r->config, "added_tokens_decoder");
-    json_t *from = decoder ? decoder : r->added;
-    const char *path = decoder ? r->config_path : r->added_path;
-    size_t n = json_object_size(from), i = 0;
-    if (n == 0)
-        return 0;
-    listed *list = aoei_malloc_array(n, sizeof *list);
+    const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
+    size_t n = json_object_size(r->added), i = 0;
+    int rc = 0;
+    if (decoder || n == 0)
+        return aoei_listed_tokens_add_decoder(&r->t->added, v, decoder, r->config_path, r->err);
+    aoei_listed_token *list = aoei_malloc_array(n, sizeof *list);
     if (!list)
         return aoei_fail_nomem(r->err, n * sizeof *list);
-    int rc = 0;
-    for (void *it = json_object_iter(from); it && !rc; it = json_object_iter_next(from, it))
-        rc = read_listed(r, &list[i++], json_object_iter_key(it), json_object_iter_value(it), decoder != NULL, path);
+    for (void *it = json_object_iter(r->added); it && !rc; it = json_object_iter_next(r->added, it))
+        rc = read_listed(r, &list[i++], json_object_iter_key(it), json_object_iter_value(it));
     if (!rc)
-        qsort(list, n, sizeof *list, by_id);
-    for (i = 0; i < n && !rc; i++)
-        rc = add(r, list[i].token.content, list[i].token.len, list[i].token.flags, path);
+        rc = aoei_listed_tokens_add(&r->t->added, v, list, n, r->added_path, r->err);
     aoei_free(list);
     return rc;
 }
@@ -269,7 +218,7 @@ static int add_specials(const reader *r) {
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
     int rc;
     for (int i = 0; i < N_SPECIALS; i++) {
-        const special *s = &r->special[i];
+        const aoei_listed_token *s = &r->special[i];
         if (!s->content || aoei_added_tokens_find(&r->t->added, s->content, s->len) != (size_t)-1 ||
             aoei_vocab_id(v, s->content, s->len) < 0)
             continue;
@@ -283,9 +232,9 @@ static int add_specials(const reader *r) {
         path = r->map_path;
     }
     for (size_t i = 0; i < json_array_size(more); i++) {
-        special s;
-        if ((rc = read_token(&s, json_array_get(more, i), (aoei_added_flags){.special = 1}, "additional_special_tokens", path,
-                             r->err)))
+        aoei_listed_token s;
+        if ((rc = aoei_listed_token_read_special(&s, json_array_get(more, i), (aoei_added_flags){.special = 1},
+                                                 "additional_special_tokens", path, r->err)))
             return rc;
         if (aoei_added_tokens_find(&r->t->added, s.content, s.len) == (size_t)-1 &&
             (rc = add(r, s.content, s.len, s.flags, path)))
@@ -295,13 +244,13 @@ static int add_specials(const reader *r) {
 }
 
 static int32_t special_id(const reader *r, int which) {
-    const special *s = &r->special[which];
+    const aoei_listed_token *s = &r->special[which];
     return s->content ? aoei_tokenizer_id(r->t, s->content, s->len) : -1;
 }
 
 /* Adds [CLS] before and [SEP] after each text. Adds nothing if the vocabulary contains neither token, as in static models. */
 static int add_bert_template(const reader *r) {
-    const special *cls = &r->special[CLS], *sep = &r->special[SEP];
+    const aoei_listed_token *cls = &r->special[CLS], *sep = &r->special[SEP];
     const int32_t cls_id = special_id(r, CLS), sep_id = special_id(r, SEP);
     if (cls_id < 0 && sep_id < 0)
         return 0;
@@ -362,7 +311,8 @@ int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, c
         (rc = load(&r.config, &r.config_path, &r, AOEI_FILE_CONFIG, files->config)) ||
         (rc = load(&r.map, &r.map_path, &r, AOEI_FILE_SPECIAL_MAP, files->special_map)) ||
         (rc = load(&r.added, &r.added_path, &r, AOEI_FILE_ADDED_TOKENS, files->added_tokens)) || (rc = read_parts(&r, files)) ||
-        (rc = add_listed(&r)) || (rc = add_specials(&r)) || (rc = aoei_tokenizer_finish(t, r.config_path, err)))
+        (rc = aoei_tokenizer_config_truncation(t, NULL, r.config, r.config_path, err)) || (rc = add_listed(&r)) ||
+        (rc = add_specials(&r)) || (rc = aoei_tokenizer_finish(t, r.config_path, err)))
         goto done;
     rc = add_template(&r);
 done:

@@ -110,7 +110,7 @@ static void test_llama2(void **state) {
 static void test_qwen2(void **state) {
     (void)state;
     static const char *const none[] = {NULL};
-    check_all("qwen2.5", 151646, none);
+    check_all("qwen2.5", 151665, none);
 }
 
 int main(void) {

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ * Applies the settings of tokenizer_config.json. The class of the tokenizer determines which settings have an effect. The class
+ * PreTrainedTokenizerFast (also TokenizersBackend) uses the components of tokenizer.json unchanged.
+ */
+#include "tokenizer/tokenizer_config.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "tokenizer/listed_tokens.h"
+#include "tokenizer/tokenizer_parts.h"
+
+/* Families of tokenizer classes. The classes of a family obey the same settings and have the same defaults. */
+typedef enum family { OTHER, BERT, BYTE_LEVEL, LLAMA, METASPACE, ALBERT, DEBERTA } family;
+static const struct {
+    const char *name; /* class name; in tokenizer_config.json, the suffix "Fast" may follow it */
+    family family;
+} classes[] = {{"BertTokenizer", BERT},           {"DistilBertTokenizer", BERT},
+               {"ElectraTokenizer", BERT},        {"MPNetTokenizer", BERT},
+               {"MobileBertTokenizer", BERT},     {"SqueezeBertTokenizer", BERT},
+               {"ConvBertTokenizer", BERT},       {"LayoutLMTokenizer", BERT},
+               {"RobertaTokenizer", BYTE_LEVEL},  {"LongformerTokenizer", BYTE_LEVEL},
+               {"BartTokenizer", BYTE_LEVEL},     {"LEDTokenizer", BYTE_LEVEL},
+               {"GPT2Tokenizer", BYTE_LEVEL},     {"Qwen2Tokenizer", BYTE_LEVEL},
+               {"LlamaTokenizer", LLAMA},         {"XLMRobertaTokenizer", METASPACE},
+               {"CamembertTokenizer", METASPACE}, {"AlbertTokenizer", ALBERT},
+               {"DebertaV2Tokenizer", DEBERTA}};
+
+/* A setting of the component `type` of tokenizer.json: key `key` gets the value `value`. */
+typedef struct setting {
+    const char *type, *key;
+    json_t *value; /* borrowed */
+} setting;
+
+/* Sets the setting in each component of the type s->type in `section`, which may be a Sequence whose parts are the array
+ * `parts`. Returns 0 or AOE_ENOMEM. */
+static int set_in(json_t *section, const char *parts, const setting *s) {
+    json_t *list = json_object_get(section, parts);
+    const char *type = json_string_value(json_object_get(section, "type"));
+    int rc = 0;
+    for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
+        json_t *part = json_array_get(list, i);
+        if (!json_object_get(part, parts)) /* deeper Sequences are not changed */
+            rc = set_in(part, parts, s);
+    }
+    if (!rc && type && !strcmp(type, s->type) && json_object_set(section, s->key, s->value))
+        rc = AOE_ENOMEM;
+    return rc;
+}
+
+/* Sets a boolean setting of a normalizer. `value` is -1 for null. */
+static int set_normalizer(json_t *root, const char *type, const char *key, int value) {
+    json_t *v = value < 0 ? json_null() : json_boolean(value);
+    return set_in(json_object_get(root, "normalizer"), "normalizers", &(setting){type, key, v});
+}
+
+/* Sets "add_prefix_space" of the pre-tokenizers ByteLevel, or the "prepend_scheme" of the pre-tokenizers Metaspace. A Metaspace
+ * whose scheme already adds a prefix is unchanged if `prefix` is 1. */
+static int set_prefix(json_t *section, const char *type, int prefix) {
+    json_t *list = json_object_get(section, "pretokenizers");
+    const char *found = json_string_value(json_object_get(section, "type"));
+    int rc = 0;
+    for (size_t i = 0; i < json_array_size(list) && !rc; i++)
+        rc = set_prefix(json_array_get(list, i), type, prefix);
+    if (rc || !found || strcmp(found, type) != 0)
+        return rc;
+    const char *scheme = json_string_value(json_object_get(section, "prepend_scheme"));
+    const int metaspace = !strcmp(type, "Metaspace");
+    if (json_object_set_new(section, "add_prefix_space", json_boolean(prefix)))
+        return AOE_ENOMEM;
+    if (metaspace && (!prefix || (scheme && !strcmp(scheme, "never"))) &&
+        json_object_set_new(section, "prepend_scheme", json_string(prefix ? "always" : "never")))
+        return AOE_ENOMEM;
+    return 0;
+}
+
+/* Removes the parts of the type `type` from the normalizer. */
+static void remove_normalizer(json_t *root, const char *type) {
+    json_t *section = json_object_get(root, "normalizer"), *list = json_object_get(section, "normalizers");
+    const char *own = json_string_value(json_object_get(section, "type"));
+    if (own && !strcmp(own, type))
+        (void)json_object_del(root, "normalizer");
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        const char *part = json_string_value(json_object_get(json_array_get(list, i), "type"));
+        if (part && !strcmp(part, type))
+            (void)json_array_remove(list, i);
+    }
+}
+
+/* Returns 1 if the normalizer has a part of the type `type`. */
+static int has_normalizer(const json_t *root, const char *type) {
+    const json_t *section = json_object_get(root, "normalizer"), *list = json_object_get(section, "normalizers");
+    const char *own = json_string_value(json_object_get(section, "type"));
+    int found = own && !strcmp(own, type);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *part = json_string_value(json_object_get(json_array_get(list, i), "type"));
+        found |= part && !strcmp(part, type);
+    }
+    return found;
+}
+
+/* Inserts a part of the type `type` into the normalizer, which must be a Sequence: before the part Precompiled (last = 1) or as
+ * the first part (last = 0). */
+static int insert_normalizer(json_t *root, const char *type, int last) {
+    json_t *list = json_object_get(json_object_get(root, "normalizer"), "normalizers");
+    size_t at = last ? json_array_size(list) : 0;
+    if (!json_is_array(list) || has_normalizer(root, type))
+        return 0;
+    if (last && at) {
+        const char *end = json_string_value(json_object_get(json_array_get(list, at - 1), "type"));
+        at -= end && !strcmp(end, "Precompiled");
+    }
+    json_t *part = json_pack("{s:s}", "type", type);
+    return !part || json_array_insert_new(list, at, part) ? AOE_ENOMEM : 0;
+}
+
+/* Applies the settings of BertTokenizer and MPNetTokenizer to a BertNormalizer. */
+static int apply_bert(json_t *root, const json_t *config, const char *file, aoe_error *err) {
+    int lowercase = 1, accents = -1, chinese = 1, rc;
+    if ((rc = aoei_json_bool(config, "do_lower_case", &lowercase, file, err)) ||
+        (rc = aoei_json_bool(config, "strip_accents", &accents, file, err)) ||
+        (rc = aoei_json_bool(config, "tokenize_chinese_chars", &chinese, file, err)))
+        return rc;
+    if ((rc = set_normalizer(root, "BertNormalizer", "lowercase", lowercase)) ||
+        (rc = set_normalizer(root, "BertNormalizer", "strip_accents", accents)) ||
+        (rc = set_normalizer(root, "BertNormalizer", "handle_chinese_chars", chinese)))
+        return aoei_fail_nomem(err, 0);
+    return 0;
+}
+
+/* Applies add_prefix_space. `missing` is the value of the class if the key is missing; -1: the components are unchanged. */
+static int apply_prefix(json_t *root, const json_t *config, const char *type, int missing, const char *file, aoe_error *err) {
+    int prefix = missing, rc = aoei_json_bool(config, "add_prefix_space", &prefix, file, err);
+    if (rc || prefix < 0)
+        return rc;
+    return set_prefix(json_object_get(root, "pre_tokenizer"), type, prefix) ? aoei_fail_nomem(err, 0) : 0;
+}
+
+/* Applies the settings of LlamaTokenizer. If add_prefix_space is false, nothing is added in front of the text. */
+static int apply_llama(json_t *root, const json_t *config, const char *file, aoe_error *err) {
+    int prefix = 1, rc = aoei_json_bool(config, "add_prefix_space", &prefix, file, err);
+    if (rc || prefix)
+        return rc;
+    remove_normalizer(root, "Prepend");
+    return apply_prefix(root, config, "Metaspace", 0, file, err);
+}
+
+/* Applies do_lower_case and, for ALBERT, keep_accents. */
+static int apply_lowercase(json_t *root, const json_t *config, int albert, const char *file, aoe_error *err) {
+    int lowercase = albert, keep = 0, rc;
+    if ((rc = aoei_json_bool(config, "do_lower_case", &lowercase, file, err)) ||
+        (rc = aoei_json_bool(config, "keep_accents", &keep, file, err)))
+        return rc;
+    if (!lowercase)
+        remove_normalizer(root, "Lowercase");
+    else
+        rc = insert_normalizer(root, "Lowercase", albert);
+    if (albert && keep) {
+        remove_normalizer(root, "NFKD");
+        remove_normalizer(root, "StripAccents");
+    }
+    return rc ? aoei_fail_nomem(err, 0) : 0;
+}
+
+/* Returns the family of the class in tokenizer_config.json. If there is no class, a BertNormalizer shows that it is BERT. */
+static int find_family(family *f, const json_t *root, const json_t *config, const char *file, aoe_error *err) {
+    const char *name = NULL;
+    const int rc = aoei_json_string(config, "tokenizer_class", &name, NULL, file, err);
+    *f = !name && json_object_get(config, "do_lower_case") && has_normalizer(root, "BertNormalizer") ? BERT : OTHER;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes && !rc && name; i++) {
+        const size_t len = strlen(classes[i].name);
+        if (!strncmp(name, classes[i].name, len) && (!name[len] || !strcmp(name + len, "Fast")))
+            *f = classes[i].family;
+    }
+    return rc;
+}
+
+int aoei_tokenizer_config_apply(json_t *root, const json_t *config, const char *file, aoe_error *err) {
+    family f;
+    int rc = find_family(&f, root, config, file, err);
+    if (rc)
+        return rc;
+    switch (f) {
+    case BERT:
+        return apply_bert(root, config, file, err);
+    case BYTE_LEVEL:
+        return apply_prefix(root, config, "ByteLevel", 0, file, err);
+    case LLAMA:
+        return apply_llama(root, config, file, err);
+    case METASPACE:
+        return apply_prefix(root, config, "Metaspace", -1, file, err);
+    case ALBERT:
+    case DEBERTA:
+        rc = apply_lowercase(root, config, f == ALBERT, file, err);
+        return rc ? rc : apply_prefix(root, config, "Metaspace", -1, file, err);
+    default:
+        return 0;
+    }
+}
+
+/* Adds the special token `value` unless it was added before. If `known` is 1, it is added only if the vocabulary contains it.
+ */
+static int add_special(aoe_tokenizer *t, const json_t *value, int known, const char *key, const char *file, aoe_error *err) {
+    const aoei_vocab *v = aoei_subword_vocab(&t->model);
+    aoei_listed_token s;
+    const int rc = aoei_listed_token_read_special(&s, value, (aoei_added_flags){.special = 1}, key, file, err);
+    if (rc || aoei_added_tokens_find(&t->added, s.content, s.len) != (size_t)-1 ||
+        (known && aoei_vocab_id(v, s.content, s.len) < 0))
+        return rc;
+    return aoei_listed_tokens_add(&t->added, v, &s, 1, file, err);
+}
+
+/* Adds the named special tokens and the lists of special tokens. */
+static int add_specials(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
+    static const char *const names[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                        "pad_token", "cls_token", "mask_token"};
+    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !rc; i++) {
+        const json_t *value = json_object_get(config, names[i]);
+        if (value && !json_is_null(value))
+            rc = add_special(t, value, 1, names[i], file, err);
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const json_t *list = json_object_get(config, lists[i]);
+        for (size_t k = 0; k < json_array_size(list) && !rc; k++)
+            rc = add_special(t, json_array_get(list, k), 0, lists[i], file, err);
+    }
+    return rc;
+}
+
+int aoei_tokenizer_config_truncation(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file,
+                                     aoe_error *err) {
+    const char *side = json_string_value(json_object_get(json_object_get(root, "truncation"), "direction"));
+    const int rc = aoei_json_string(config, "truncation_side", &side, NULL, file, err);
+    if (rc)
+        return rc;
+    t->truncate_left = side && !strcasecmp(side, "left");
+    return !side || t->truncate_left || !strcasecmp(side, "right")
+               ? 0
+               : aoei_fail(err, AOE_EUNSUPPORTED, "%s: truncation_side \"%s\" is not supported (supported: left, right)", file,
+                           side);
+}
+
+int aoei_tokenizer_config_finish(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file, aoe_error *err) {
+    int rc = aoei_tokenizer_config_truncation(t, root, config, file, err);
+    if (!rc)
+        rc = aoei_listed_tokens_add_decoder(&t->added, aoei_subword_vocab(&t->model),
+                                            json_object_get(config, "added_tokens_decoder"), file, err);
+    return rc ? rc : add_specials(t, config, file, err);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * Tests directories in which tokenizer_config.json contradicts tokenizer.json. The tokens must be those of the tokenizer
+ * classes of the library transformers: the class in tokenizer_config.json determines which settings are obeyed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/tokenizers.h"
+#include "tokenizer/tokenizer.h"
+
+/* Writes both files to the test directory and opens the tokenizer. */
+static int open_files(aoe_tokenizer **t, const char *json, const char *config, aoe_error *err) {
+    free(test_write_text(test_dir, "tokenizer.json", json));
+    free(test_write_text(test_dir, "tokenizer_config.json", config));
+    return aoe_tokenizer_open(t, test_dir, err);
+}
+
+static void expect(const char *json, const char *config, const char *text, const aoe_encode_options *o, const char *want) {
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    if (open_files(&t, json, config, &err))
+        fail_msg("%s", err.message);
+    const char *got = test_tokens(t, text, o);
+    if (strcmp(got, want) != 0)
+        fail_msg("%s: \"%s\" has the tokens \"%s\", expected \"%s\"", config, text, got, want);
+    aoe_tokenizer_close(t);
+}
+
+static void obeys_bert_settings(void **state) {
+    (void)state;
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "e E \xc3\xa9 \xc3\x89 \xe4\xb8\xad a\xe4\xb8\xad"});
+    static const char text[] = "\xc3\x89 E a\xe4\xb8\xad";
+    expect(json, "{}", text, NULL, "[CLS] e e [UNK] \xe4\xb8\xad [SEP]");
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": false}", text, NULL,
+           "[CLS] \xc3\x89 E [UNK] \xe4\xb8\xad [SEP]");
+    expect(json, "{\"do_lower_case\": false, \"strip_accents\": true}", text, NULL, "[CLS] E E [UNK] \xe4\xb8\xad [SEP]");
+    expect(json, "{\"tokenizer_class\": \"MPNetTokenizerFast\", \"strip_accents\": false}", text, NULL,
+           "[CLS] \xc3\xa9 e [UNK] \xe4\xb8\xad [SEP]");
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"tokenize_chinese_chars\": false}", text, NULL,
+           "[CLS] e e a\xe4\xb8\xad [SEP]");
+    /* PreTrainedTokenizerFast uses tokenizer.json unchanged */
+    expect(json, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"do_lower_case\": false}", text, NULL,
+           "[CLS] e e [UNK] \xe4\xb8\xad [SEP]");
+    free(json);
+    json = test_tokenizer_json(
+        &(test_tokenizer_spec){.words = "e E", .normalizer = "{\"type\": \"BertNormalizer\", \"lowercase\": false}"});
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\"}", "E", NULL, "[CLS] e [SEP]"); /* the default of the class is true */
+    free(json);
+}
+
+#define BPE(pre)                                                                                                               \
+    "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"\xc4\xa0\": 1, \"\xc4\xa0"                                        \
+    "a\": 2, \"\xe2\x96\x81\": 3, "                                                                                            \
+    "\"\xe2\x96\x81"                                                                                                           \
+    "a\": 4}, \"merges\": [\"\xc4\xa0 a\", \"\xe2\x96\x81 a\"]}, \"pre_tokenizer\": " pre "}"
+
+static void obeys_prefixes(void **state) {
+    (void)state;
+    static const char byte_level[] = BPE("{\"type\": \"ByteLevel\", \"add_prefix_space\": false}"),
+                      metaspace[] =
+                          BPE("{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"WhitespaceSplit\"}, {\"type\": "
+                              "\"Metaspace\", \"replacement\": \"\xe2\x96\x81\", \"prepend_scheme\": \"always\"}]}");
+    expect(byte_level, "{\"tokenizer_class\": \"RobertaTokenizer\", \"add_prefix_space\": true}", "a", NULL,
+           "\xc4\xa0"
+           "a");
+    expect(byte_level, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"add_prefix_space\": true}", "a", NULL, "a");
+    expect(BPE("{\"type\": \"ByteLevel\", \"add_prefix_space\": true}"), "{\"tokenizer_class\": \"Qwen2TokenizerFast\"}", "a",
+           NULL, "a");
+    expect(metaspace, "{\"tokenizer_class\": \"XLMRobertaTokenizer\"}", "a", NULL,
+           "\xe2\x96\x81"
+           "a");
+    expect(metaspace, "{\"tokenizer_class\": \"XLMRobertaTokenizer\", \"add_prefix_space\": false}", "a", NULL, "a");
+    expect(metaspace, "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_prefix_space\": false}", "a", NULL, "a");
+}
+
+static void obeys_lowercase_in_sequences(void **state) {
+    (void)state;
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){
+        .words = "e E \xc3\xa9",
+        .normalizer =
+            "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFKD\"}, {\"type\": \"StripAccents\"}, {\"type\": "
+            "\"Lowercase\"}]}"});
+    expect(json, "{\"tokenizer_class\": \"AlbertTokenizer\"}", "E \xc3\xa9", NULL, "[CLS] e e [SEP]");
+    expect(json, "{\"tokenizer_class\": \"AlbertTokenizer\", \"do_lower_case\": false}", "E \xc3\xa9", NULL, "[CLS] E e [SEP]");
+    expect(json, "{\"tokenizer_class\": \"AlbertTokenizer\", \"keep_accents\": true}", "E \xc3\xa9", NULL,
+           "[CLS] e \xc3\xa9 [SEP]");
+    free(json);
+    json = test_tokenizer_json(&(test_tokenizer_spec){
+        .words = "e E", .normalizer = "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}]}"});
+    expect(json, "{\"tokenizer_class\": \"DebertaV2Tokenizer\"}", "E", NULL, "[CLS] E [SEP]");
+    expect(json, "{\"tokenizer_class\": \"DebertaV2Tokenizer\", \"do_lower_case\": true}", "E", NULL, "[CLS] e [SEP]");
+    free(json);
+}
+
+static void adds_tokens(void **state) {
+    (void)state;
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b"});
+    expect(json,
+           "{\"added_tokens_decoder\": {\"9\": {\"content\": \"xy\", \"lstrip\": true}, \"8\": {\"content\": \"[NEW]\", "
+           "\"special\": true}}, \"additional_special_tokens\": [\"[M]\"], \"bos_token\": \"b\", \"eos_token\": \"none\"}",
+           "a xy[NEW] [M] ab none", NULL, "[CLS] a xy [NEW] [M] a b [UNK] [SEP]");
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    assert_int_equal(open_files(&t, json, "{\"added_tokens_decoder\": {\"9\": {}}}", &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "tokenizer_config.json"));
+    free(json);
+}
+
+static void truncates_at_the_start(void **state) {
+    (void)state;
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b c d : x"});
+    aoe_encode_options o;
+    aoe_encode_options_defaults(&o);
+    o.max_length = 4;
+    expect(json, "{\"truncation_side\": \"right\"}", "a b c d", &o, "[CLS] a b [SEP]");
+    expect(json, "{\"truncation_side\": \"left\"}", "a b c d", &o, "[CLS] c d [SEP]");
+    expect(json, "{\"truncation_side\": \"left\"}", "a b", &o, "[CLS] a b [SEP]");
+    o.max_length = 6;
+    o.prompt = "x: {text} :";
+    expect(json, "{\"truncation_side\": \"left\"}", "a b c d", &o, "[CLS] x : d : [SEP]");
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    assert_int_equal(open_files(&t, json, "{\"truncation_side\": \"middle\"}", &err), AOE_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "\"middle\""));
+    free(json);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(obeys_bert_settings),          cmocka_unit_test(obeys_prefixes),
+        cmocka_unit_test(obeys_lowercase_in_sequences), cmocka_unit_test(adds_tokens),
+        cmocka_unit_test(truncates_at_the_start),
+    };
+    return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
+}
