@@ -12,7 +12,6 @@
 /* Maximum values of sizes in config.json. All published encoders are smaller. The bounds are small enough to avoid
  * overflows. */
 #define MAX_HIDDEN       ((size_t)1 << 16)
-#define MAX_LAYERS       ((size_t)1 << 10)
 #define MAX_INTERMEDIATE ((size_t)1 << 20)
 #define MAX_POSITIONS    ((size_t)1 << 20)
 #define MAX_TOKEN_TYPES  ((size_t)1 << 16)
@@ -110,7 +109,7 @@ static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error
 int aoei_transformer_check(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     const int rms = c->norm == AOEI_RMSNORM;
     int rc;
-    if ((rc = aoei_check_size("num_hidden_layers", c->layers, 1, MAX_LAYERS, file, err)) ||
+    if ((rc = aoei_check_size("num_hidden_layers", c->layers, 1, AOEI_MAX_LAYERS, file, err)) ||
         (rc = aoei_check_size("num_attention_heads", c->heads, 1, c->hidden, file, err)) ||
         (rc = aoei_check_size("intermediate_size", c->intermediate, 1, MAX_INTERMEDIATE, file, err)) ||
         (rc = aoei_check_size("max_position_embeddings", c->positions, c->position_offset + 1, MAX_POSITIONS, file, err)) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023) and Qwen2 (Yang et al. 2024). All three architectures have RMSNorm
+ * LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023), Ministral and Qwen2 (Yang et al. 2024). All of them have RMSNorm
  * before attention and feed-forward, rotary position embeddings, grouped-query attention, a gated feed-forward with SiLU, and
  * causal attention. They differ in biases, in the sliding window and in the defaults of config.json. The tensor lm_head.weight
  * of the language-model head is ignored. If config.json requests a variant that is not supported, the functions that read it
@@ -17,9 +17,9 @@
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-/* The functions defaults_* set the values that are used for missing keys of config.json. They are the defaults of the
- * configuration classes (such as LlamaConfig) in the library transformers. */
-static void defaults_llama(aoei_encoder_config *c) {
+/* The functions aoei_llama_defaults and defaults_* set the values that are used for missing keys of config.json. They are the
+ * defaults of the configuration classes (such as LlamaConfig) in the library transformers. */
+void aoei_llama_defaults(aoei_encoder_config *c) {
     memset(c, 0, sizeof *c);
     c->positions = 2048;
     c->rope.theta = 10000;
@@ -32,12 +32,12 @@ static void defaults_llama(aoei_encoder_config *c) {
 }
 
 static void defaults_mistral(aoei_encoder_config *c) {
-    defaults_llama(c);
+    aoei_llama_defaults(c);
     c->positions = 131072;
 }
 
 static void defaults_qwen2(aoei_encoder_config *c) {
-    defaults_llama(c);
+    aoei_llama_defaults(c);
     c->positions = 32768;
     c->no_qkv_bias = 0;
 }
@@ -134,9 +134,7 @@ int aoei_llama_read_rope(aoei_encoder_config *c, const json_t *config, const cha
     return rc;
 }
 
-/* Reads layer_types, which files of newer versions of transformers contain. It lists the layers that have a sliding window. All
- * layers without a window must precede the layers with a window. */
-static int read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+int aoei_llama_read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *types = json_object_get(config, "layer_types");
     size_t sliding = 0;
     if (!types || json_is_null(types))
@@ -144,23 +142,46 @@ static int read_layer_types(aoei_encoder_config *c, const json_t *config, const 
     if (json_array_size(types) != c->layers)
         return aoei_fail(err, AOE_EFORMAT, "%s: \"layer_types\" is not a list of %zu names, one per layer; correct the list",
                          file, c->layers);
+    memset(&c->windowed, 0, sizeof c->windowed);
     for (size_t i = 0; i < c->layers; i++) {
         const char *type = json_string_value(json_array_get(types, i));
         const int window = type && !strcmp(type, "sliding_attention");
-        if (!window && (sliding || !type || strcmp(type, "full_attention") != 0))
-            return aoei_fail(
-                err, AOE_EUNSUPPORTED,
-                "%s: layer_types \"%s\" of layer %zu is not supported; use full_attention for the first layers and "
-                "sliding_attention for all later layers",
-                file, type ? type : "", i);
+        if (!window && (!type || strcmp(type, "full_attention") != 0))
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: layer_types \"%s\" of layer %zu is not supported (supported: full_attention, "
+                             "sliding_attention)",
+                             file, type ? type : "", i);
+        if (window)
+            aoei_layer_set_add(&c->windowed, i);
         sliding += (size_t)window;
     }
-    c->window_from = c->layers - sliding;
     if (!sliding)
-        c->window = c->window_from = 0;
+        c->window = 0;
     if (sliding && !c->window)
-        return aoei_fail(err, AOE_EFORMAT, "%s: layer_types has sliding_attention, but sliding_window is missing; add it",
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: layer_types has sliding_attention, but the size of the window is missing; add "
+                         "sliding_window",
                          file);
+    return 0;
+}
+
+/* Adds the layers from `first` on to the layers with a sliding window, if there is a window. */
+static void window_from(aoei_encoder_config *c, size_t first) {
+    for (size_t l = first; l < c->layers && l < AOEI_MAX_LAYERS && c->window; l++)
+        aoei_layer_set_add(&c->windowed, l);
+}
+
+/* Reads is_causal and use_bidirectional_attention. If attention is bidirectional, the mask of the library transformers contains
+ * the tokens at the distance sliding_window too, and sentence-transformers pools the mean. */
+static int read_direction(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    int causal = 1, both = 0, rc;
+    if ((rc = aoei_json_bool(config, "is_causal", &causal, file, err)) ||
+        (rc = aoei_json_bool(config, "use_bidirectional_attention", &both, file, err)) || (causal && !both))
+        return rc;
+    c->causal = 0;
+    c->bidirectional_from = 0;
+    c->pooling = AOE_POOLING_LAST_AVG;
+    c->window += c->window > 0;
     return 0;
 }
 
@@ -182,8 +203,7 @@ static int read_heads(aoei_encoder_config *c, const json_t *config, const char *
     return 0;
 }
 
-/* Reads the keys that LLaMA, Mistral and Qwen2 have in common. */
-static int read_common(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+int aoei_llama_read_common(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int rc;
     if ((rc = aoei_key_activation(c, config, file, err)) ||
         (rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
@@ -201,37 +221,67 @@ static int read_common(aoei_encoder_config *c, const json_t *config, const char 
 
 static int read_llama(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int attention = 0, mlp = 0, rc;
-    if ((rc = read_common(c, config, file, err)) || (rc = aoei_json_bool(config, "attention_bias", &attention, file, err)) ||
+    if ((rc = aoei_llama_read_common(c, config, file, err)) ||
+        (rc = aoei_json_bool(config, "attention_bias", &attention, file, err)) ||
         (rc = aoei_json_bool(config, "mlp_bias", &mlp, file, err)))
         return rc;
     c->no_qkv_bias = c->no_output_bias = !attention;
     c->no_ffn_bias = !mlp;
-    return 0;
+    return read_direction(c, config, file, err);
 }
 
-/* Reads the keys of Mistral. If sliding_window is missing, the window is 4096, as in MistralConfig of transformers. If it is
- * null, there is no window. */
-static int read_mistral(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+/* Reads the keys of Mistral and Ministral except layer_types. If sliding_window is missing, the window is 4096, as in
+ * MistralConfig of transformers. If it is null, there is no window. */
+static int read_windows(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     c->kv_heads = 8;
     c->window = json_is_null(json_object_get(config, "sliding_window")) ? 0 : 4096;
     int rc;
-    if ((rc = read_common(c, config, file, err)) || (rc = aoei_json_size(config, "sliding_window", &c->window, file, err)))
+    if ((rc = aoei_llama_read_common(c, config, file, err)) ||
+        (rc = aoei_json_size(config, "sliding_window", &c->window, file, err)))
         return rc;
-    return read_layer_types(c, config, file, err);
+    window_from(c, 0);
+    return 0;
 }
 
-static int read_qwen2(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+/* Reads the keys of Mistral. The library transformers ignores layer_types of this architecture, so a list that contradicts
+ * sliding_window is rejected. */
+static int read_mistral(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    int rc = read_windows(c, config, file, err);
+    if (rc)
+        return rc;
+    aoei_encoder_config listed = *c;
+    if ((rc = aoei_llama_read_layer_types(&listed, config, file, err)))
+        return rc;
+    if (listed.window != c->window || memcmp(&listed.windowed, &c->windowed, sizeof listed.windowed) != 0)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: layer_types of a mistral model contradicts sliding_window, which has priority in the library "
+                         "transformers; remove layer_types, or use the model_type ministral",
+                         file);
+    return read_direction(c, config, file, err);
+}
+
+/* Reads the keys of Ministral: those of Mistral, and layer_types. */
+static int read_ministral(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    int rc;
+    if ((rc = read_windows(c, config, file, err)) || (rc = aoei_llama_read_layer_types(c, config, file, err)))
+        return rc;
+    return read_direction(c, config, file, err);
+}
+
+int aoei_llama_read_qwen2(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int use = 0, rc;
+    size_t first = 28;
     size_t window = json_is_null(json_object_get(config, "sliding_window")) ? 0 : 4096;
     c->kv_heads = 32;
-    c->window_from = 28;
-    if ((rc = read_common(c, config, file, err)) || (rc = aoei_json_bool(config, "use_sliding_window", &use, file, err)) ||
+    if ((rc = aoei_llama_read_common(c, config, file, err)) ||
+        (rc = aoei_json_bool(config, "use_sliding_window", &use, file, err)) ||
         (rc = aoei_json_size(config, "sliding_window", &window, file, err)) ||
-        (rc = aoei_json_size(config, "max_window_layers", &c->window_from, file, err)))
+        (rc = aoei_json_size(config, "max_window_layers", &first, file, err)))
         return rc;
     c->window = use ? window : 0;
-    c->window_from = c->window ? c->window_from : 0;
-    return use ? read_layer_types(c, config, file, err) : 0;
+    window_from(c, first);
+    rc = use ? aoei_llama_read_layer_types(c, config, file, err) : 0;
+    return rc ? rc : read_direction(c, config, file, err);
 }
 
 json_t *aoei_llama_scaling_json(const aoei_rope *r) {
@@ -244,7 +294,7 @@ json_t *aoei_llama_scaling_json(const aoei_rope *r) {
     return json_null();
 }
 
-static int write_common(const aoei_encoder_config *c, json_t *config) {
+int aoei_llama_write_common(const aoei_encoder_config *c, json_t *config) {
     json_t *keys = json_pack(
         "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:s, s:f, s:f, s:b}", "model_type", c->arch->model_type,
         "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads, "num_key_value_heads",
@@ -253,40 +303,65 @@ static int write_common(const aoei_encoder_config *c, json_t *config) {
         "max_position_embeddings", (json_int_t)c->positions, "rms_norm_eps", c->norm_eps, "rope_theta", c->rope.theta,
         "rope_scaling", aoei_llama_scaling_json(&c->rope), "hidden_act", aoei_activation_name(c->activation),
         "attention_dropout", c->attention_dropout, "initializer_range", 0.02, "tie_word_embeddings", 1);
-    return aoei_keys_add(config, keys);
+    const int rc = aoei_keys_add(config, keys);
+    return rc || c->causal ? rc : aoei_keys_add(config, json_pack("{s:b}", "is_causal", 0));
 }
 
 static int write_llama(const aoei_encoder_config *c, json_t *config) {
-    const int rc = write_common(c, config);
+    const int rc = aoei_llama_write_common(c, config);
     return rc ? rc
               : aoei_keys_add(config, json_pack("{s:b, s:b}", "attention_bias", !c->no_qkv_bias, "mlp_bias", !c->no_ffn_bias));
 }
 
-/* Returns the list layer_types if the first layer with a window is not layer 0, otherwise JSON null. Returns NULL if memory
- * allocation fails. */
-static json_t *layer_types_json(const aoei_encoder_config *c) {
-    json_t *types = c->window_from ? json_array() : json_null();
-    for (size_t l = 0; l < c->layers && types && c->window_from; l++)
-        if (json_array_append_new(types, json_string(l < c->window_from ? "full_attention" : "sliding_attention"))) {
+/* Returns the value of sliding_window, or 0 if there is no window. */
+static size_t stored_window(const aoei_encoder_config *c) {
+    return c->window - (c->window && !c->causal);
+}
+
+json_t *aoei_llama_layer_types_json(const aoei_encoder_config *c) {
+    json_t *types = json_array();
+    for (size_t l = 0; l < c->layers && types; l++)
+        if (json_array_append_new(types, json_string(aoei_layer_window(c, l) ? "sliding_attention" : "full_attention"))) {
             json_decref(types);
             types = NULL;
         }
     return types;
 }
 
+/* Returns the first layer with a sliding window, or 0 if there is no window. */
+static size_t first_window(const aoei_encoder_config *c) {
+    size_t l = 0;
+    while (c->window && l < c->layers && !aoei_layer_window(c, l))
+        l++;
+    return l;
+}
+
+/* Returns 1 if there is a layer without a window after a layer with a window. */
+static int is_mixed(const aoei_encoder_config *c) {
+    for (size_t l = first_window(c); l < c->layers && c->window; l++)
+        if (!aoei_layer_window(c, l))
+            return 1;
+    return 0;
+}
+
 static int write_mistral(const aoei_encoder_config *c, json_t *config) {
-    const int rc = write_common(c, config);
-    json_t *window = c->window ? json_integer((json_int_t)c->window) : json_null();
-    const int failed =
-        aoei_keys_add(config, json_pack("{s:o, s:o}", "sliding_window", window, "layer_types", layer_types_json(c)));
+    const int rc = aoei_llama_write_common(c, config);
+    json_t *window = c->window ? json_integer((json_int_t)stored_window(c)) : json_null();
+    const int failed = aoei_keys_add(config, json_pack("{s:o}", "sliding_window", window));
     return rc ? rc : failed;
 }
 
-static int write_qwen2(const aoei_encoder_config *c, json_t *config) {
-    const int rc = write_common(c, config);
-    return rc ? rc
-              : aoei_keys_add(config, json_pack("{s:b, s:I, s:I}", "use_sliding_window", c->window > 0, "sliding_window",
-                                                (json_int_t)c->window, "max_window_layers", (json_int_t)c->window_from));
+static int write_ministral(const aoei_encoder_config *c, json_t *config) {
+    const int rc = write_mistral(c, config);
+    return rc ? rc : aoei_keys_add(config, json_pack("{s:o}", "layer_types", aoei_llama_layer_types_json(c)));
+}
+
+int aoei_llama_write_qwen2(const aoei_encoder_config *c, json_t *config) {
+    int rc = aoei_llama_write_common(c, config);
+    if (!rc)
+        rc = aoei_keys_add(config, json_pack("{s:b, s:I, s:I}", "use_sliding_window", c->window > 0, "sliding_window",
+                                             (json_int_t)stored_window(c), "max_window_layers", (json_int_t)first_window(c)));
+    return rc || !is_mixed(c) ? rc : aoei_keys_add(config, json_pack("{s:o}", "layer_types", aoei_llama_layer_types_json(c)));
 }
 
 static const char *const outer_names[AOEI_W_LAYERS] = {
@@ -295,26 +370,25 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
 };
 
 static const char *const layer_names[AOEI_LW_COUNT] = {
-    [AOEI_LW_Q] = "self_attn.q_proj.weight",    [AOEI_LW_Q_BIAS] = "self_attn.q_proj.bias",
-    [AOEI_LW_K] = "self_attn.k_proj.weight",    [AOEI_LW_K_BIAS] = "self_attn.k_proj.bias",
-    [AOEI_LW_V] = "self_attn.v_proj.weight",    [AOEI_LW_V_BIAS] = "self_attn.v_proj.bias",
-    [AOEI_LW_O] = "self_attn.o_proj.weight",    [AOEI_LW_O_BIAS] = "self_attn.o_proj.bias",
-    [AOEI_LW_NORM1] = "input_layernorm.weight", [AOEI_LW_UP] = "mlp.up_proj.weight",
-    [AOEI_LW_UP_BIAS] = "mlp.up_proj.bias",     [AOEI_LW_DOWN] = "mlp.down_proj.weight",
-    [AOEI_LW_DOWN_BIAS] = "mlp.down_proj.bias", [AOEI_LW_NORM2] = "post_attention_layernorm.weight",
-    [AOEI_LW_GATE] = "mlp.gate_proj.weight",    [AOEI_LW_GATE_BIAS] = "mlp.gate_proj.bias",
+    [AOEI_LW_Q] = "self_attn.q_proj.weight",      [AOEI_LW_Q_BIAS] = "self_attn.q_proj.bias",
+    [AOEI_LW_K] = "self_attn.k_proj.weight",      [AOEI_LW_K_BIAS] = "self_attn.k_proj.bias",
+    [AOEI_LW_V] = "self_attn.v_proj.weight",      [AOEI_LW_V_BIAS] = "self_attn.v_proj.bias",
+    [AOEI_LW_O] = "self_attn.o_proj.weight",      [AOEI_LW_O_BIAS] = "self_attn.o_proj.bias",
+    [AOEI_LW_NORM1] = "input_layernorm.weight",   [AOEI_LW_UP] = "mlp.up_proj.weight",
+    [AOEI_LW_UP_BIAS] = "mlp.up_proj.bias",       [AOEI_LW_DOWN] = "mlp.down_proj.weight",
+    [AOEI_LW_DOWN_BIAS] = "mlp.down_proj.bias",   [AOEI_LW_NORM2] = "post_attention_layernorm.weight",
+    [AOEI_LW_Q_NORM] = "self_attn.q_norm.weight", [AOEI_LW_K_NORM] = "self_attn.k_norm.weight",
+    [AOEI_LW_GATE] = "mlp.gate_proj.weight",      [AOEI_LW_GATE_BIAS] = "mlp.gate_proj.bias",
 };
 
-static void name_llama(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
+void aoei_llama_name(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
     if (group == AOEI_GROUP_LAYER)
         aoei_slot_name(out, size, "layers.", layer, layer_names[kind]);
     else
         aoei_slot_name(out, size, NULL, 0, group == AOEI_GROUP_OUTER ? outer_names[kind] : NULL);
 }
 
-/* Returns the maximum length of a text in tokens. If the rotary positions have linear or dynamic scaling, it is multiplied by
- * the factor of the scaling. */
-static size_t max_length_llama(const aoei_encoder_config *c) {
+size_t aoei_llama_max_length(const aoei_encoder_config *c) {
     const aoei_rope *r = &c->rope;
     if (r->scaling != AOEI_ROPE_LINEAR && r->scaling != AOEI_ROPE_DYNAMIC)
         return c->positions;
@@ -324,13 +398,13 @@ static size_t max_length_llama(const aoei_encoder_config *c) {
 
 #define LLAMA                                                                                                                  \
     .prefixes = prefixes, .check = aoei_transformer_check, .set_shape = aoei_transformer_set_shape,                            \
-    .print_sizes = aoei_transformer_print_sizes, .name = name_llama, .encoder = &aoei_transformer_ops,                         \
-    .max_length = max_length_llama, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_TOKEN,                \
+    .print_sizes = aoei_transformer_print_sizes, .name = aoei_llama_name, .encoder = &aoei_transformer_ops,                    \
+    .max_length = aoei_llama_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_TOKEN,           \
     .supports_adapters = 1
 
 const aoei_arch aoei_arch_llama = {.model_type = "llama",
                                    .class_name = "LlamaModel",
-                                   .defaults = defaults_llama,
+                                   .defaults = aoei_llama_defaults,
                                    .read = read_llama,
                                    .write = write_llama,
                                    LLAMA};
@@ -340,9 +414,15 @@ const aoei_arch aoei_arch_mistral = {.model_type = "mistral",
                                      .read = read_mistral,
                                      .write = write_mistral,
                                      LLAMA};
+const aoei_arch aoei_arch_ministral = {.model_type = "ministral",
+                                       .class_name = "MinistralModel",
+                                       .defaults = defaults_mistral,
+                                       .read = read_ministral,
+                                       .write = write_ministral,
+                                       LLAMA};
 const aoei_arch aoei_arch_qwen2 = {.model_type = "qwen2",
                                    .class_name = "Qwen2Model",
                                    .defaults = defaults_qwen2,
-                                   .read = read_qwen2,
-                                   .write = write_qwen2,
+                                   .read = aoei_llama_read_qwen2,
+                                   .write = aoei_llama_write_qwen2,
                                    LLAMA};

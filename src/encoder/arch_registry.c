@@ -15,14 +15,16 @@
 #include "encoder/arch_llama.h"
 #include "encoder/arch_mpnet.h"
 #include "encoder/arch_nomic.h"
+#include "encoder/arch_qwen3.h"
 #include "encoder/arch_ran.h"
 #include "encoder/arch_roberta.h"
 #include "encoder/arch_static.h"
 #include "encoder/slots.h"
 
-static const aoei_arch *const archs[] = {&aoei_arch_bert,    &aoei_arch_roberta, &aoei_arch_xlm_roberta, &aoei_arch_llama,
-                                         &aoei_arch_mistral, &aoei_arch_qwen2,   &aoei_arch_static,      &aoei_arch_ran,
-                                         &aoei_arch_mpnet,   &aoei_arch_nomic,   &aoei_arch_jina_bert};
+static const aoei_arch *const archs[] = {&aoei_arch_bert,     &aoei_arch_roberta, &aoei_arch_xlm_roberta, &aoei_arch_llama,
+                                         &aoei_arch_mistral,  &aoei_arch_qwen2,   &aoei_arch_static,      &aoei_arch_ran,
+                                         &aoei_arch_mpnet,    &aoei_arch_nomic,   &aoei_arch_jina_bert,   &aoei_arch_qwen3,
+                                         &aoei_arch_ministral};
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
@@ -48,7 +50,7 @@ static const aoei_arch *arch_of(const json_t *config, const char *model_type) {
 }
 
 const char *aoei_arch_names(void) {
-    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert";
+    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, ministral";
 }
 
 /* Checks that the size in bytes of all weights, gradients and optimizer states together fits size_t. */

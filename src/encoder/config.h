@@ -41,6 +41,22 @@ typedef struct aoei_lora {
 /* Returns the factor of the output of an adapter: alpha / sqrt(r) if rank_stabilized is 1, otherwise alpha / r. */
 double aoei_lora_scale(const aoei_lora *l);
 
+#define AOEI_MAX_LAYERS ((size_t)1 << 10) /* maximum number of layers; all published encoders have fewer */
+
+/* A set of layers. Bit l % 64 of bits[l / 64] is 1 if layer l is in the set. */
+typedef struct aoei_layer_set {
+    uint64_t bits[AOEI_MAX_LAYERS / 64];
+} aoei_layer_set;
+
+/* Adds a layer to the set. Layers that are not below AOEI_MAX_LAYERS are ignored. */
+static inline void aoei_layer_set_add(aoei_layer_set *s, size_t layer) {
+    if (layer < AOEI_MAX_LAYERS)
+        s->bits[layer / 64] |= (uint64_t)1 << layer % 64;
+}
+static inline int aoei_layer_set_has(const aoei_layer_set *s, size_t layer) {
+    return layer < AOEI_MAX_LAYERS && (s->bits[layer / 64] >> layer % 64 & 1);
+}
+
 /* Sizes and options of an encoder. If an option that selects a variant is 0, the variant is that of BERT. */
 typedef struct aoei_encoder_config {
     const aoei_arch *arch; /* architecture; static storage */
@@ -53,22 +69,30 @@ typedef struct aoei_encoder_config {
     size_t vocab;          /* V, vocabulary size */
     size_t positions;      /* maximum number of positions; if there is a position table, also its number of rows; 0: no limit */
     size_t position_offset; /* offset that is added to the position of every token (RoBERTa: padding id + 1) */
-    aoei_rope rope;     /* rotary position embeddings; if rope.theta is positive, they are used instead of a position table */
-    size_t token_types; /* number of rows of the token type table; 0: there is no table */
-    int no_embed_norm;  /* 1: there is no norm after the embedding */
-    aoei_norm norm;     /* type of all norms; RMSNorm has no bias */
-    int pre_norm;       /* 1: norms precede attention and feed-forward, and a norm follows the last layer; 0: norms follow the
-                           residual sums */
-    int gated;          /* 1: the feed-forward is down(activation(gate(x)) * up(x)); 0: it is down(activation(up(x))) */
-    int no_qkv_bias;    /* 1: query, key and value layers have no bias */
-    int no_output_bias; /* 1: the attention output layer has no bias */
-    int no_ffn_bias;    /* 1: the feed-forward layers have no biases */
-    int no_up_bias;     /* 1: the up and gate layers of the feed-forward have no bias, whatever no_ffn_bias is */
-    int causal;         /* 1: in the layers before `bidirectional_from`, a token attends only to itself and to earlier tokens */
+    double embed_scale;     /* factor of the word embeddings; 0: they are not scaled */
+    double attention_scale; /* factor of the attention scores; 0: 1 / sqrt(d) */
+    aoei_rope rope;       /* rotary position embeddings; if rope.theta is positive, they are used instead of a position table */
+    aoei_rope rope_local; /* rotary position embeddings of the layers in `windowed`; if theta is 0, these layers use `rope` */
+    size_t token_types;   /* number of rows of the token type table; 0: there is no table */
+    int no_embed_norm;    /* 1: there is no norm after the embedding */
+    aoei_norm norm;       /* type of all norms; RMSNorm has no bias */
+    int pre_norm;         /* 1: norms precede attention and feed-forward, and a norm follows the last layer; 0: norms follow the
+                             residual sums */
+    int norm_plus_one;    /* 1: norms multiply by 1 + weight instead of by the weight */
+    int no_norm_bias;     /* 1: LayerNorm has no bias */
+    int no_first_norm;    /* 1: in pre-norm models, no norm precedes the attention of layer 0 */
+    int branch_norms;     /* 1: in pre-norm models, norms also follow attention and feed-forward, before the residual sums */
+    int qk_norm;          /* 1: RMSNorm of each head of the queries and of the keys, before rotary positions */
+    int gated;            /* 1: the feed-forward is down(activation(gate(x)) * up(x)); 0: it is down(activation(up(x))) */
+    int no_qkv_bias;      /* 1: query, key and value layers have no bias */
+    int no_output_bias;   /* 1: the attention output layer has no bias */
+    int no_ffn_bias;      /* 1: the feed-forward layers have no biases */
+    int no_up_bias;       /* 1: the up and gate layers of the feed-forward have no bias, whatever no_ffn_bias is */
+    int causal; /* 1: in the layers before `bidirectional_from`, a token attends only to itself and to earlier tokens */
     size_t bidirectional_from; /* first layer with bidirectional attention; AOEI_NO_LAYER: all layers are causal */
-    /* size of the sliding window of attention in tokens, for layer `window_from` and later layers; 0: no window */
+    /* size of the sliding window of attention in tokens, for the layers in `windowed`; 0: no window */
     size_t window;
-    size_t window_from; /* first layer with a sliding window */
+    aoei_layer_set windowed; /* layers with a sliding window */
     /* number of rows of the table of score biases: the bias of a head for a pair of a query and a key depends on the bucket of
      * their distance (nn/score_bias.h); 0: there is no table, otherwise AOEI_SCORE_BUCKETS */
     size_t score_buckets;
@@ -83,15 +107,28 @@ typedef struct aoei_encoder_config {
     aoei_lora lora;             /* LoRA adapters */
     size_t n_modules;           /* number of modules between the pooling and the normalization; 0: there are none */
     aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
-    size_t head_rows;    /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
-                            loss uses; 0: there is no training head */
-    size_t head_cols;    /* number of columns of the training head */
-    int mlm_head;        /* 1: the model has a masked-LM head; its decoder uses the word embeddings as weight */
-    aoei_ran_config ran; /* options of RAN; zeros for other architectures */
+    size_t head_rows; /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
+                         loss uses; 0: there is no training head */
+    size_t head_cols; /* number of columns of the training head */
+    int no_transform_bias; /* 1: the dense layer of the masked-LM head has no bias */
+    int mlm_head;          /* 1: the model has a masked-LM head; its decoder uses the word embeddings as weight */
+    aoei_ran_config ran;   /* options of RAN; zeros for other architectures */
 } aoei_encoder_config;
 
 #define AOEI_NO_LAYER SIZE_MAX
 
+/* Returns 1 if layer `layer` has the norm that precedes (pre-norm models) or follows the attention. */
+static inline int aoei_has_norm1(const aoei_encoder_config *c, size_t layer) {
+    return !c->no_first_norm || layer > 0;
+}
+/* Returns the size of the sliding window of layer `layer`, or 0 if it has none. */
+static inline size_t aoei_layer_window(const aoei_encoder_config *c, size_t layer) {
+    return aoei_layer_set_has(&c->windowed, layer) ? c->window : 0;
+}
+/* Returns 1 if layer `layer` uses rope_local instead of rope. */
+static inline int aoei_has_local_rope(const aoei_encoder_config *c, size_t layer) {
+    return c->rope_local.theta > 0 && aoei_layer_set_has(&c->windowed, layer);
+}
 static inline size_t aoei_kv_heads(const aoei_encoder_config *c) {
     return c->kv_heads ? c->kv_heads : c->heads;
 }

@@ -58,6 +58,16 @@ enum {
     /* [I, D] gate of a gated feed-forward */
     AOEI_LW_GATE,
     AOEI_LW_GATE_BIAS,
+    /* [1, d] norms of each head of the queries and of the keys, before rotary positions */
+    AOEI_LW_Q_NORM,
+    AOEI_LW_Q_NORM_BIAS,
+    AOEI_LW_K_NORM,
+    AOEI_LW_K_NORM_BIAS,
+    /* [1, D] norms of the outputs of attention and feed-forward, before the residual sums, in pre-norm models that have them */
+    AOEI_LW_NORM3,
+    AOEI_LW_NORM3_BIAS,
+    AOEI_LW_NORM4,
+    AOEI_LW_NORM4_BIAS,
     /* adapters: lora_A [r, in], then lora_B [out, r], for each linear layer in the order of the adapter indices
      * (aoei_adapter_index) */
     AOEI_LW_ADAPTERS,

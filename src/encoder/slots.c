@@ -51,11 +51,16 @@ static void bias_slot(aoei_slot *s, size_t out, int absent) {
     s->absent = absent;
 }
 
-/* Describes the weight or bias of a norm. */
+/* Describes the weight or bias of a norm of rows of `cols` components. The initial values of weights to which 1 is added are
+ * 0. */
+static void norm_of(const aoei_encoder_config *c, aoei_slot *s, size_t cols, int bias) {
+    vector_slot(s, cols);
+    s->norm = !bias && !c->norm_plus_one;
+    s->absent = bias && (c->norm == AOEI_RMSNORM || c->no_norm_bias);
+}
+
 static void norm_slot(const aoei_encoder_config *c, aoei_slot *s, int bias) {
-    vector_slot(s, c->hidden);
-    s->norm = !bias;
-    s->absent = bias && c->norm == AOEI_RMSNORM;
+    norm_of(c, s, c->hidden, bias);
 }
 
 /* Describes a weight outside the layers: an embedding table, or the weight or bias of a norm. */
@@ -132,6 +137,20 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
     case AOEI_LW_NORM2_BIAS:
         norm_slot(c, s, kind == AOEI_LW_NORM1_BIAS || kind == AOEI_LW_NORM2_BIAS);
         break;
+    case AOEI_LW_NORM3:
+    case AOEI_LW_NORM3_BIAS:
+    case AOEI_LW_NORM4:
+    case AOEI_LW_NORM4_BIAS:
+        norm_slot(c, s, kind == AOEI_LW_NORM3_BIAS || kind == AOEI_LW_NORM4_BIAS);
+        s->absent |= !c->branch_norms;
+        break;
+    case AOEI_LW_Q_NORM:
+    case AOEI_LW_Q_NORM_BIAS:
+    case AOEI_LW_K_NORM:
+    case AOEI_LW_K_NORM_BIAS:
+        norm_of(c, s, aoei_head_dim(c), kind == AOEI_LW_Q_NORM_BIAS || kind == AOEI_LW_K_NORM_BIAS);
+        s->absent |= !c->qk_norm;
+        break;
     default:
         describe_attention(c, kind, s);
     }
@@ -168,6 +187,7 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
     else
         vector_slot(s, kind == AOEI_HW_DECODER_BIAS ? c->vocab : c->hidden);
     s->norm = kind == AOEI_HW_NORM;
+    s->absent = (kind == AOEI_HW_TRANSFORM_BIAS && c->no_transform_bias) || (kind == AOEI_HW_NORM_BIAS && c->no_norm_bias);
 }
 
 /* Describes weight `part` (AOEI_MODULE_WEIGHT ...) of module i after the pooling. */
@@ -244,6 +264,7 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
             describe_adapter(c, kind, out);
         else
             describe_layer(c, kind, out);
+        out->absent |= !aoei_has_norm1(c, layer) && (kind == AOEI_LW_NORM1 || kind == AOEI_LW_NORM1_BIAS);
         describe_fused(c, kind, out);
     } else {
         describe_outer(c, kind, out);

@@ -27,6 +27,22 @@ static aoei_tensor stats_take(const aoei_encoder_config *c, aoei_arena *arena, s
     return aoei_tensor_take(arena, n, c->norm == AOEI_RMSNORM ? 1 : 2);
 }
 
+/* Allocates the inputs and statistics of the norms of queries, keys and branches, in training of models with these norms. */
+static void branch_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei_arena *arena, size_t n,
+                          aoei_encoder_mode mode) {
+    if (c->qk_norm) {
+        l->qk = aoei_tensor_take_typed(arena, mode.type, n, aoei_query_width(c) + aoei_key_width(c));
+        l->stats_q = aoei_tensor_take(arena, n, c->heads);
+        l->stats_k = aoei_tensor_take(arena, n, aoei_kv_heads(c));
+    }
+    if (!c->branch_norms)
+        return;
+    l->attended = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
+    l->expanded = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
+    l->stats3 = stats_take(c, arena, n);
+    l->stats4 = stats_take(c, arena, n);
+}
+
 /* Allocates the activations of a layer, except `out`. In inference, some tensors share memory: a norm that follows a residual
  * sum overwrites its input, sum2 uses the memory of `out`, and in pre-norm models, the outputs of both norms of a layer use one
  * tensor. */
@@ -44,6 +60,7 @@ static void layer_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoei
         l->up = aoei_tensor_take_typed(arena, mode.type, n, I);
     if (!mode.training)
         return;
+    branch_layout(l, c, arena, n, mode);
     if (c->gated)
         l->gate = aoei_tensor_take_typed(arena, mode.type, n, I);
     l->stats1 = stats_take(c, arena, n);
@@ -108,6 +125,8 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
     s->grad_first = aoei_tensor_take(arena, n, D);
     t->grad_b = aoei_tensor_take_typed(arena, type, n, D);
     t->grad_heads = aoei_tensor_take_typed(arena, type, n, aoei_query_width(c));
+    if (c->qk_norm && type != AOEI_F32)
+        t->grad_qk = aoei_tensor_take(arena, n, aoei_query_width(c) + aoei_key_width(c));
     if (c->pre_norm)
         t->grad_norm = aoei_tensor_take(arena, n, D);
 }
@@ -144,6 +163,8 @@ static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, 
     t->scratch = aoei_workspace_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, s->longest));
     if (c->rope.theta > 0)
         t->rope = aoei_tensor_take(arena, n, aoei_head_dim(c));
+    if (c->rope_local.theta > 0)
+        t->rope_local = aoei_tensor_take(arena, n, aoei_head_dim(c));
 }
 
 static void layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena) {
@@ -169,6 +190,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     const aoei_tensor sum = kept ? aoei_tensor_rows(t->embed_sum, 0, n) : first;
     const aoei_tensor stats = kept ? aoei_tensor_rows(t->embed_stats, 0, n) : none;
     aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
+    if (c->embed_scale > 0)
+        aoei_scale(ctx, sum, c->embed_scale);
     if (norm)
         aoei_transformer_norm(ctx, c, first, stats, sum, w + AOEI_W_EMBED_NORM);
     if (drop) {
@@ -184,6 +207,8 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     embedding_forward(ctx, c, w, batch, s, drop);
     if (c->rope.theta > 0)
         aoei_rope_table(ctx, aoei_tensor_rows(t->rope, 0, n), &c->rope, batch);
+    if (c->rope_local.theta > 0)
+        aoei_rope_table(ctx, aoei_tensor_rows(t->rope_local, 0, n), &c->rope_local, batch);
     if (c->alibi)
         aoei_score_bias_slopes(t->score_bias, batch->longest);
     else if (c->score_buckets)
@@ -211,6 +236,8 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
     if (!c->no_embed_norm)
         aoei_transformer_norm_backward(ctx, c, d, grads + AOEI_W_EMBED_NORM, d, aoei_tensor_rows(t->embed_sum, 0, n),
                                        aoei_tensor_rows(t->embed_stats, 0, n), w + AOEI_W_EMBED_NORM);
+    if (c->embed_scale > 0) /* models with this factor have neither position embeddings nor token types */
+        aoei_scale(ctx, d, c->embed_scale);
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], grads[AOEI_W_POSITION], c->position_offset, grads[AOEI_W_TOKEN_TYPE], d,
                             batch);
 }

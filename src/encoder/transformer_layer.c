@@ -12,6 +12,9 @@
  *   mid  = norm2(sum1)
  *   out  = sum1 + down(activation(gate(mid)) * up(mid))
  *
+ * Some pre-norm models have further norms (Gemma 3): of each head of the queries and keys before rope, and of the outputs of o
+ * and down before they are added.
+ *
  * Without dropout, the matmul that computes the output of attention or feed-forward also adds the residual.
  */
 #include "encoder/transformer_layer.h"
@@ -44,9 +47,16 @@ aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, c
     p.g = grads ? grads + slot : NULL;
     p.act = aoei_tensor_slice(own->ffn_hidden, 0, n, c->intermediate);
     p.x = aoei_tensor_rows(s->hidden[layer], 0, n);
-    p.l = (aoei_layer_state){.in = c->pre_norm ? rows_of(l->in, n) : p.x,
+    p.l = (aoei_layer_state){.in = c->pre_norm && aoei_has_norm1(c, layer) ? rows_of(l->in, n) : p.x,
                              .stats1 = rows_of(l->stats1, n),
                              .qkv = rows_of(l->qkv, n),
+                             .qk = rows_of(l->qk, n),
+                             .stats_q = rows_of(l->stats_q, n),
+                             .stats_k = rows_of(l->stats_k, n),
+                             .attended = rows_of(l->attended, n),
+                             .stats3 = rows_of(l->stats3, n),
+                             .expanded = rows_of(l->expanded, n),
+                             .stats4 = rows_of(l->stats4, n),
                              .heads = rows_of(l->heads, n),
                              .sum1 = rows_of(l->sum1, n),
                              .mid = rows_of(l->mid, n),
@@ -73,6 +83,11 @@ aoei_dropout aoei_layer_dropout(const aoei_layer *layer, uint32_t kind) {
     return aoei_dropout_site(layer->drop, layer->drop ? layer->drop->hidden : 0, aoei_site(layer->layer, kind));
 }
 
+/* Returns the factor of the attention scores. */
+static double score_scale(const aoei_encoder_config *c) {
+    return c->attention_scale > 0 ? c->attention_scale : 1.0 / sqrt((double)aoei_head_dim(c));
+}
+
 aoei_attention aoei_layer_attention(const aoei_layer *layer) {
     const aoei_encoder_config *c = layer->c;
     const aoei_encoder_dropout *drop = layer->drop;
@@ -81,16 +96,20 @@ aoei_attention aoei_layer_attention(const aoei_layer *layer) {
         .kv_heads = aoei_kv_heads(c),
         .head_dim = aoei_head_dim(c),
         .causal = c->causal && layer->layer < c->bidirectional_from,
-        .window = layer->layer >= c->window_from ? c->window : 0,
-        .scale = 1.0 / sqrt((double)aoei_head_dim(c)),
+        .window = aoei_layer_window(c, layer->layer),
+        .scale = score_scale(c),
         .drop = aoei_dropout_site(drop, drop ? drop->attention : 0, aoei_site(layer->layer, AOEI_SITE_ATTENTION)),
         .bias = {.values = layer->s->score_bias, .grads = layer->s->score_grads}};
+}
+
+aoei_tensor aoei_layer_rope(const aoei_layer *layer) {
+    return aoei_has_local_rope(layer->c, layer->layer) ? layer->s->rope_local : layer->s->rope;
 }
 
 void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor y, aoei_tensor stats,
                            aoei_tensor x, const aoei_tensor *w) {
     if (c->norm == AOEI_RMSNORM)
-        aoei_rmsnorm_forward(ctx, y, stats, x, w[0], c->norm_eps);
+        aoei_rmsnorm_forward(ctx, y, stats, x, w[0], c->norm_plus_one, c->norm_eps);
     else
         aoei_layernorm_forward(ctx, y, stats, x, w[0], w[1], c->norm_eps);
 }
@@ -140,6 +159,31 @@ static void project_and_add(const aoei_layer *layer, size_t kind, aoei_tensor su
         aoei_dropout_add(layer->ctx, sum, sum, residual, layer->batch, &drop);
 }
 
+/* Computes sum = residual + dropout(norm(x w^T + bias)) with the weights of linear layer `kind` and of norm `norm` (AOEI_LW_*).
+ * In training, branch and stats receive the input of the norm and its statistics; in inference, they are absent. */
+static void project_norm_and_add(const aoei_layer *layer, size_t kind, size_t norm, aoei_tensor sum, aoei_tensor branch,
+                                 aoei_tensor stats, aoei_tensor x, aoei_tensor residual, uint32_t site) {
+    const aoei_dropout drop = aoei_layer_dropout(layer, site);
+    const aoei_tensor y = branch.rows ? branch : sum;
+    aoei_layer_linear(layer, kind, y, x, NULL);
+    aoei_transformer_norm(layer->ctx, layer->c, sum, stats, y, layer->w + norm);
+    aoei_dropout_add(layer->ctx, sum, sum, residual, layer->batch, &drop);
+}
+
+/* Computes the queries and keys, and normalizes each of their heads if the model has these norms. */
+static void queries_and_keys(const aoei_layer *layer, aoei_tensor q, aoei_tensor k) {
+    const aoei_layer_state *l = &layer->l;
+    const aoei_encoder_config *c = layer->c;
+    const aoei_tensor raw_q = l->qk.rows ? aoei_tensor_cols(l->qk, 0, q.cols) : q,
+                      raw_k = l->qk.rows ? aoei_tensor_cols(l->qk, q.cols, k.cols) : k;
+    aoei_layer_linear(layer, AOEI_LW_Q, raw_q, l->in, NULL);
+    aoei_layer_linear(layer, AOEI_LW_K, raw_k, l->in, NULL);
+    if (!c->qk_norm)
+        return;
+    aoei_rmsnorm_forward(layer->ctx, q, l->stats_q, raw_q, layer->w[AOEI_LW_Q_NORM], c->norm_plus_one, c->norm_eps);
+    aoei_rmsnorm_forward(layer->ctx, k, l->stats_k, raw_k, layer->w[AOEI_LW_K_NORM], c->norm_plus_one, c->norm_eps);
+}
+
 /* Computes layer->l.heads, the input of the output layer of the attention, from layer->l.in. */
 static void attend(const aoei_layer *layer) {
     const aoei_layer_state *l = &layer->l;
@@ -147,11 +191,10 @@ static void attend(const aoei_layer *layer) {
     const aoei_attention a = aoei_layer_attention(layer);
     const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, Q), k = aoei_tensor_cols(l->qkv, Q, K),
                       v = aoei_tensor_cols(l->qkv, Q + K, K);
-    aoei_layer_linear(layer, AOEI_LW_Q, q, l->in, NULL);
-    aoei_layer_linear(layer, AOEI_LW_K, k, l->in, NULL);
+    queries_and_keys(layer, q, k);
     aoei_layer_linear(layer, AOEI_LW_V, v, l->in, NULL);
     if (layer->c->rope.theta > 0) /* one call rotates queries and keys, because their columns are adjacent in qkv */
-        aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), layer->s->rope, 0);
+        aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), aoei_layer_rope(layer), 0);
     aoei_attention_forward(layer->ctx, l->heads, q, k, v, layer->batch, &a, layer->s->scratch);
 }
 
@@ -171,11 +214,28 @@ static void expand(const aoei_layer *layer) {
     aoei_layer_linear(layer, AOEI_LW_UP, layer->act, l->mid, &up);
 }
 
+/* The forward pass of a pre-norm layer with norms after attention and feed-forward. */
+static void branch_norm_forward(const aoei_layer *layer) {
+    const aoei_layer_state *l = &layer->l;
+    aoei_transformer_norm(layer->ctx, layer->c, l->in, l->stats1, layer->x, layer->w + AOEI_LW_NORM1);
+    attend(layer);
+    project_norm_and_add(layer, AOEI_LW_O, AOEI_LW_NORM3, l->sum1, l->attended, l->stats3, l->heads, layer->x,
+                         AOEI_SITE_ATTENTION_OUTPUT);
+    aoei_transformer_norm(layer->ctx, layer->c, l->mid, l->stats2, l->sum1, layer->w + AOEI_LW_NORM2);
+    expand(layer);
+    project_norm_and_add(layer, AOEI_LW_DOWN, AOEI_LW_NORM4, l->sum2, l->expanded, l->stats4, layer->act, l->sum1,
+                         AOEI_SITE_FFN_OUTPUT);
+}
+
 void aoei_layer_forward(const aoei_layer *layer) {
     const aoei_layer_state *l = &layer->l;
     const int pre = layer->c->pre_norm;
+    if (layer->c->branch_norms) {
+        branch_norm_forward(layer);
+        return;
+    }
     const aoei_tensor *norm1 = layer->w + AOEI_LW_NORM1, *norm2 = layer->w + AOEI_LW_NORM2;
-    if (pre)
+    if (pre && aoei_has_norm1(layer->c, layer->layer))
         aoei_transformer_norm(layer->ctx, layer->c, l->in, l->stats1, layer->x, norm1);
     attend(layer);
     project_and_add(layer, AOEI_LW_O, l->sum1, l->heads, layer->x, AOEI_SITE_ATTENTION_OUTPUT);

@@ -45,6 +45,8 @@ void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei
 int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a);
 /* Returns the options of the attention of the layer. */
 aoei_attention aoei_layer_attention(const aoei_layer *layer);
+/* Returns the table of cosines and sines of the rotary positions of the layer. */
+aoei_tensor aoei_layer_rope(const aoei_layer *layer);
 /* Returns the parameters of dropout at site `kind` (AOEI_SITE_*) of the layer. If there is no dropout, the probability p of the
  * result is 0. */
 aoei_dropout aoei_layer_dropout(const aoei_layer *layer, uint32_t kind);

@@ -23,7 +23,7 @@
 void aoei_transformer_norm_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor dx, const aoei_tensor *g,
                                     aoei_tensor dy, aoei_tensor x, aoei_tensor stats, const aoei_tensor *w) {
     if (c->norm == AOEI_RMSNORM)
-        aoei_rmsnorm_backward(ctx, dx, g[0], dy, x, stats, w[0]);
+        aoei_rmsnorm_backward(ctx, dx, g[0], dy, x, stats, w[0], c->norm_plus_one);
     else
         aoei_layernorm_backward(ctx, dx, g[0], g[1], dy, x, stats, w[0]);
 }
@@ -82,6 +82,21 @@ static void feed_forward_backward(const aoei_layer *layer, aoei_tensor ddown, ao
     linear_backward(layer, AOEI_LW_UP, layer->act, l->mid, input_grad(dmid, accumulate));
 }
 
+/* The backward pass of the norms of queries and keys. Replaces dqk, the gradient of the normalized queries and keys, by the
+ * gradient of their values before the norms, and converts it to the type of `to` if dqk is not `to`. */
+static void qk_norm_backward(const aoei_layer *layer, aoei_tensor to, aoei_tensor dqk) {
+    const aoei_layer_state *l = &layer->l;
+    const aoei_tensor *w = layer->w, *g = layer->g;
+    const size_t Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
+    const aoei_tensor dq = aoei_tensor_cols(dqk, 0, Q), dk = aoei_tensor_cols(dqk, Q, K);
+    aoei_rmsnorm_backward(layer->ctx, dq, g[AOEI_LW_Q_NORM], dq, aoei_tensor_cols(l->qk, 0, Q), l->stats_q, w[AOEI_LW_Q_NORM],
+                          layer->c->norm_plus_one);
+    aoei_rmsnorm_backward(layer->ctx, dk, g[AOEI_LW_K_NORM], dk, aoei_tensor_cols(l->qk, Q, K), l->stats_k, w[AOEI_LW_K_NORM],
+                          layer->c->norm_plus_one);
+    if (to.data != dqk.data)
+        aoei_tensor_copy(layer->ctx, to, dqk);
+}
+
 /* Computes din, the gradient of `in` (the input of the attention), from dproj, the gradient of the output of the output layer
  * of the attention. If accumulate is 1, the gradient is added to din. */
 static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_tensor din, int accumulate) {
@@ -89,17 +104,50 @@ static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_
     const size_t n = layer->batch->n_tokens, Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
     const aoei_tensor dheads = aoei_tensor_rows(layer->s->grad_heads, 0, n),
                       dqkv = aoei_tensor_slice(layer->s->ffn_hidden, 0, n, Q + 2 * K);
+    const aoei_tensor dqk =
+        layer->s->grad_qk.rows ? aoei_tensor_rows(layer->s->grad_qk, 0, n) : aoei_tensor_cols(dqkv, 0, Q + K);
     const aoei_tensor dq = aoei_tensor_cols(dqkv, 0, Q), dk = aoei_tensor_cols(dqkv, Q, K),
                       dv = aoei_tensor_cols(dqkv, Q + K, K);
     const aoei_attention a = aoei_layer_attention(layer);
     linear_backward(layer, AOEI_LW_O, dproj, l->heads, input_grad(dheads, 0));
-    aoei_attention_backward(layer->ctx, dq, dk, dv, dheads, aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K),
-                            aoei_tensor_cols(l->qkv, Q + K, K), layer->batch, &a, layer->s->scratch);
+    aoei_attention_backward(layer->ctx, aoei_tensor_cols(dqk, 0, Q), aoei_tensor_cols(dqk, Q, K), dv, dheads,
+                            aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K), aoei_tensor_cols(l->qkv, Q + K, K),
+                            layer->batch, &a, layer->s->scratch);
     if (layer->c->rope.theta > 0)
-        aoei_rope_apply(layer->ctx, aoei_tensor_cols(dqkv, 0, Q + K), layer->s->rope, 1);
+        aoei_rope_apply(layer->ctx, dqk, aoei_layer_rope(layer), 1);
+    if (layer->c->qk_norm)
+        qk_norm_backward(layer, aoei_tensor_cols(dqkv, 0, Q + K), dqk);
     linear_backward(layer, AOEI_LW_Q, dq, l->in, input_grad(din, accumulate));
     linear_backward(layer, AOEI_LW_K, dk, l->in, input_grad(din, 1));
     linear_backward(layer, AOEI_LW_V, dv, l->in, input_grad(din, 1));
+}
+
+/* The backward pass of a norm that follows attention or feed-forward, and of the dropout after it. d is the gradient of the
+ * residual sum; `branch` is the workspace for the gradient of x, the input of the norm. Returns this gradient in the type of
+ * the operands of matmuls. */
+static aoei_tensor through_branch_norm(const aoei_layer *layer, aoei_tensor d, aoei_tensor branch, size_t norm, aoei_tensor x,
+                                       aoei_tensor stats, uint32_t site) {
+    const aoei_tensor operand = aoei_tensor_rows(layer->s->grad_b, 0, layer->batch->n_tokens);
+    const aoei_dropout drop = aoei_layer_dropout(layer, site);
+    if (drop.p > 0)
+        aoei_dropout_add(layer->ctx, branch, d, (aoei_tensor){0}, layer->batch, &drop);
+    aoei_transformer_norm_backward(layer->ctx, layer->c, branch, layer->g + norm, drop.p > 0 ? branch : d, x, stats,
+                                   layer->w + norm);
+    if (operand.type == branch.type)
+        return branch;
+    aoei_tensor_copy(layer->ctx, operand, branch);
+    return operand;
+}
+
+/* Computes the gradient of the output of attention or feed-forward from d, the gradient of the residual sum. `norm` is the kind
+ * of the norm that follows them in some models. */
+static aoei_tensor branch_gradient(const aoei_layer *layer, aoei_tensor d, aoei_tensor branch, size_t norm) {
+    const aoei_layer_state *l = &layer->l;
+    const uint32_t site = norm == AOEI_LW_NORM3 ? AOEI_SITE_ATTENTION_OUTPUT : AOEI_SITE_FFN_OUTPUT;
+    if (!layer->c->branch_norms)
+        return through_dropout(layer, d, site);
+    return norm == AOEI_LW_NORM3 ? through_branch_norm(layer, d, branch, norm, l->attended, l->stats3, site)
+                                 : through_branch_norm(layer, d, branch, norm, l->expanded, l->stats4, site);
 }
 
 static void post_norm_backward(const aoei_layer *layer, aoei_tensor d) {
@@ -115,11 +163,15 @@ static void pre_norm_backward(const aoei_layer *layer, aoei_tensor d) {
     const aoei_layer_state *l = &layer->l;
     const size_t norm1 = AOEI_LW_NORM1, norm2 = AOEI_LW_NORM2;
     const aoei_tensor branch = aoei_tensor_rows(layer->s->grad_norm, 0, layer->batch->n_tokens);
-    feed_forward_backward(layer, through_dropout(layer, d, AOEI_SITE_FFN_OUTPUT), branch, 0);
+    feed_forward_backward(layer, branch_gradient(layer, d, branch, AOEI_LW_NORM4), branch, 0);
     aoei_transformer_norm_backward(layer->ctx, layer->c, branch, layer->g + norm2, branch, l->sum1, l->stats2,
                                    layer->w + norm2);
     aoei_add(layer->ctx, d, d, branch);
-    attention_backward(layer, through_dropout(layer, d, AOEI_SITE_ATTENTION_OUTPUT), branch, 0);
+    if (!aoei_has_norm1(layer->c, layer->layer)) {
+        attention_backward(layer, branch_gradient(layer, d, branch, AOEI_LW_NORM3), d, 1);
+        return;
+    }
+    attention_backward(layer, branch_gradient(layer, d, branch, AOEI_LW_NORM3), branch, 0);
     aoei_transformer_norm_backward(layer->ctx, layer->c, branch, layer->g + norm1, branch, layer->x, l->stats1,
                                    layer->w + norm1);
     aoei_add(layer->ctx, d, d, branch);

@@ -14,12 +14,17 @@ typedef struct aoei_layer_state {
     aoei_tensor in;     /* [N, D] input of the attention: output of norm 1 (pre-norm), or input of the layer (post-norm) */
     aoei_tensor stats1; /* [N, 2] float32 statistics of norm 1; [N, 1] for RMSNorm */
     aoei_tensor qkv; /* [N, H d + 2 K d] queries, keys and values; queries and keys are rotated if there are rotary positions */
-    aoei_tensor heads;  /* [N, H d] output of the attention before its output layer */
+    aoei_tensor qk;  /* [N, H d + K d] queries and keys before their norms, if they have norms; used in training only */
+    aoei_tensor stats_q, stats_k; /* [N, H] and [N, K] float32 statistics of the norms of the queries and of the keys */
+    aoei_tensor heads;            /* [N, H d] output of the attention before its output layer */
     aoei_tensor sum1;   /* [N, D] residual sum of the attention: input of norm 1 (post-norm), or of norm 2 (pre-norm) */
     aoei_tensor mid;    /* [N, D] input of the feed-forward: output of norm 1 (post-norm), or of norm 2 (pre-norm) */
     aoei_tensor stats2; /* [N, 2] float32 statistics of norm 2; [N, 1] for RMSNorm */
     aoei_tensor gate;   /* [N, I] output of the gate layer, in gated models; in inference, it uses the memory of `ffn_hidden` */
     aoei_tensor up;     /* [N, I] output of the up layer; used in training, and in inference of gated models */
+    aoei_tensor attended, expanded; /* [N, D] outputs of attention and feed-forward before norm 3 and norm 4, if the model has
+                                       these norms; used in training only */
+    aoei_tensor stats3, stats4;     /* [N, 1 or 2] float32 statistics of norm 3 and of norm 4 */
     aoei_tensor sum2; /* [N, D] residual sum of the feed-forward: input of norm 2 (post-norm), or the tensor `out` (pre-norm) */
     aoei_tensor out;  /* [N, D] output of the layer */
 } aoei_layer_state;
@@ -32,6 +37,7 @@ typedef struct aoei_transformer_state {
     aoei_tensor final_stats; /* [N, 1 or 2] float32 statistics of the norm that follows the last layer; used in training of
                                 pre-norm models only */
     aoei_tensor rope;       /* [N, d] float32 cosines and sines for the position of each token, if there are rotary positions */
+    aoei_tensor rope_local; /* [N, d] the same for the layers that use rope_local of the configuration, if there are any */
     aoei_tensor ffn_hidden; /* buffer that all layers use for the input of the down layer [N, I] and, in training, for the
                                gradient of qkv [N, H d + 2 K d] */
     aoei_tensor scratch;    /* workspace of the attention */
@@ -43,6 +49,7 @@ typedef struct aoei_transformer_state {
     aoei_tensor dropped;     /* workspace of the adapters, for the input after dropout; used in training only */
     aoei_tensor grad_b; /* [N, D] gradient as an operand of matmuls: after dropout, or rounded to bf16; used in training only */
     aoei_tensor grad_norm;  /* [N, D] float32 gradient of the output of a norm; used in training of pre-norm models only */
+    aoei_tensor grad_qk;    /* [N, H d + K d] float32 gradients of normalized queries and keys; used in bf16 training only */
     aoei_tensor grad_heads; /* [N, H d] gradient of `heads`; used in training only */
 } aoei_transformer_state;
 

@@ -71,12 +71,21 @@ static void dropout_task(void *arg, size_t task, size_t worker) {
 /* Computes y = x + residual for a block of rows. Used if the dropout probability is 0. */
 static void add_task(void *arg, size_t task, size_t worker) {
     const dropout_job *j = arg;
-    (void)worker;
-    const size_t first = task * j->rows_per_task;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
+    const size_t first = task * j->rows_per_task, cols = j->y.cols;
     const size_t end = first + j->rows_per_task < j->y.rows ? first + j->rows_per_task : j->y.rows;
-    for (size_t r = first; r < end; r++)
-        aoei_kernels_of(j->ctx)->add_f32(aoei_tensor_at(j->y, r, 0), aoei_tensor_at(j->residual, r, 0),
-                                         aoei_tensor_at(j->x, r, 0), j->y.cols);
+    float *a = aoei_worker_scratch(j->ctx, worker), *b = a + cols;
+    for (size_t r = first; r < end; r++) {
+        void *y = aoei_tensor_at(j->y, r, 0), *x = aoei_tensor_at(j->x, r, 0), *residual = aoei_tensor_at(j->residual, r, 0);
+        if (j->y.type == AOEI_F32) {
+            k->add_f32(y, residual, x, cols);
+            continue;
+        }
+        k->from_bf16(a, residual, cols);
+        k->from_bf16(b, x, cols);
+        k->add_f32(a, a, b, cols);
+        k->to_bf16(y, a, cols);
+    }
 }
 
 void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
@@ -87,7 +96,6 @@ void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei
             aoei_tensor_copy(ctx, y, x);
         return;
     }
-    assert(y.type == AOEI_F32 || drop->p > 0);
     j.rows_per_task = y.cols < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / y.cols : 1;
     aoei_parallel_for(ctx->pool, (y.rows + j.rows_per_task - 1) / j.rows_per_task, drop->p > 0 ? dropout_task : add_task, &j);
 }

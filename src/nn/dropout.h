@@ -29,7 +29,7 @@ static inline uint32_t aoei_site(size_t layer, uint32_t kind) {
 
 /* Computes y = residual + dropout(x). All tensors have one type and shape. If residual is absent, computes y = dropout(x). y
  * may be x or residual. To compute the gradient of x, pass the gradient of y as x and no residual; in this case, y may be bf16
- * and x float32. If p is 0, the function computes y = residual + x (float32 only), or copies x if residual is absent. */
+ * and x float32. If p is 0, the function computes y = residual + x, or copies x if residual is absent. */
 void aoei_dropout_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor residual, const aoei_batch *batch,
                       const aoei_dropout *drop);
 

@@ -12,6 +12,7 @@ enum { BLOCK = 16384 }; /* elements per task */
 typedef struct element_job {
     const aoe_context *ctx;
     float *y;           /* [n] output */
+    aoei_bf16 *bf16;    /* [n] bf16 elements to scale; NULL: the elements are in y */
     const float *a, *b; /* [n] inputs; b is used for sums only */
     float s;            /* factor, used for scaling only */
     size_t n;           /* number of elements */
@@ -36,15 +37,23 @@ void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor 
 
 static void scale_task(void *arg, size_t task, size_t worker) {
     const element_job *j = arg;
-    float *y = j->y + task * BLOCK;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t n = block_length(j, task);
-    (void)worker;
+    float *y = j->bf16 ? aoei_worker_scratch(j->ctx, worker) : j->y + task * BLOCK;
+    if (j->bf16)
+        k->from_bf16(y, j->bf16 + task * BLOCK, n);
     for (size_t i = 0; i < n; i++)
         y[i] *= j->s;
+    if (j->bf16)
+        k->to_bf16(j->bf16 + task * BLOCK, y, n);
 }
 
 void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s) {
-    element_job j = {.ctx = ctx, .y = aoei_f32(t), .s = (float)s, .n = t.rows * t.cols};
+    element_job j = {.ctx = ctx, .s = (float)s, .n = t.rows * t.cols};
+    if (t.type == AOEI_BF16)
+        j.bf16 = aoei_b16(t);
+    else
+        j.y = aoei_f32(t);
     aoei_parallel_for(ctx->pool, (j.n + BLOCK - 1) / BLOCK, scale_task, &j);
 }
 

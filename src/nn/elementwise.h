@@ -10,7 +10,7 @@
 
 /* Computes y = a + b. All tensors are float32. y may be a or b. */
 void aoei_add(const aoe_context *ctx, aoei_tensor y, aoei_tensor a, aoei_tensor b);
-/* Computes t *= s. t is float32. */
+/* Computes t *= s. t is float32 or bf16. */
 void aoei_scale(const aoe_context *ctx, aoei_tensor t, double s);
 /* Computes y = activation(x) for each element. x and y have one type. y may be x. */
 void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation);

@@ -4,6 +4,8 @@
  */
 #include "nn/layernorm.h"
 
+#include <string.h>
+
 #include "kernels/kernel_table.h"
 
 enum {
@@ -28,13 +30,17 @@ static size_t tasks(size_t n, size_t per_task) {
     return (n + per_task - 1) / per_task;
 }
 
+/* Returns x.cols zeros in the scratch buffer of the worker. They replace an absent beta. */
+static const float *zeros(const norm_job *j, size_t worker) {
+    return memset(aoei_worker_scratch(j->ctx, worker), 0, j->x.cols * sizeof(float));
+}
+
 static void forward_task(void *arg, size_t task, size_t worker) {
     const norm_job *j = arg;
-    (void)worker;
     const size_t first = task * j->rows_per_task, left = j->x.rows - first;
     const size_t rows = left < j->rows_per_task ? left : j->rows_per_task;
     void *y = aoei_tensor_at(j->y, first, 0), *x = aoei_tensor_at(j->x, first, 0), *stats = aoei_tensor_at(j->stats, first, 0);
-    const float *gamma = aoei_f32(j->gamma), *beta = aoei_f32(j->beta);
+    const float *gamma = aoei_f32(j->gamma), *beta = j->beta.data ? aoei_f32(j->beta) : zeros(j, worker);
     if (j->x.type == AOEI_BF16)
         aoei_kernels_of(j->ctx)->layernorm_bf16(y, j->y.ld, stats, x, j->x.ld, gamma, beta, j->eps, rows, j->x.cols);
     else
@@ -54,7 +60,8 @@ static void param_grad_task(void *arg, size_t task, size_t worker) {
     (void)worker;
     const size_t first = task * COLUMNS, left = j->x.cols - first;
     const size_t cols = left < COLUMNS ? left : COLUMNS;
-    float *dgamma = aoei_f32(j->dgamma) + first, *dbeta = aoei_f32(j->dbeta) + first;
+    float unused[COLUMNS] = {0}; /* sums for an absent dbeta */
+    float *dgamma = aoei_f32(j->dgamma) + first, *dbeta = j->dbeta.data ? aoei_f32(j->dbeta) + first : unused;
     const float *dy = aoei_f32(j->dy) + first, *stats = aoei_f32(j->stats);
     const void *x = aoei_tensor_at(j->x, 0, first);
     if (j->x.type == AOEI_BF16)

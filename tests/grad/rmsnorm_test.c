@@ -57,12 +57,12 @@ static void check(const aoe_context *ctx, aoei_dtype type, size_t rows, size_t c
     test_to_double(weight, dy);
     shape s = {rows, cols, weight, eps};
 
-    aoei_rmsnorm_forward(ctx, y, stats, x, gamma, eps);
+    aoei_rmsnorm_forward(ctx, y, stats, x, gamma, 0, eps);
     reference(want, in, in + n, &s);
     test_close(y, want, 3e-7 + (type == AOEI_BF16 ? TEST_BF16_ROUNDOFF : 0));
 
     aoei_tensor_zero(ctx, dgamma);
-    aoei_rmsnorm_backward(ctx, dx, dgamma, dy, x, stats, gamma);
+    aoei_rmsnorm_backward(ctx, dx, dgamma, dy, x, stats, gamma, 0);
     test_to_double(grad, dx);
     test_to_double(grad + n, dgamma);
     test_gradient(loss, &s, in, grad, total, TEST_GRAD_TOLERANCE);
@@ -99,8 +99,8 @@ typedef struct result {
 static result run(const aoe_context *ctx, aoei_tensor x, aoei_tensor dy, aoei_tensor gamma) {
     result r = {test_poisoned_typed(x.type, x.rows, x.cols, x.ld), test_tensor_poisoned(x.rows, 1, 0),
                 test_tensor_poisoned(x.rows, x.cols, x.ld), test_tensor(1, x.cols, 0, 1, 5)};
-    aoei_rmsnorm_forward(ctx, r.y, r.stats, x, gamma, EPS);
-    aoei_rmsnorm_backward(ctx, r.dx, r.dgamma, dy, x, r.stats, gamma);
+    aoei_rmsnorm_forward(ctx, r.y, r.stats, x, gamma, 0, EPS);
+    aoei_rmsnorm_backward(ctx, r.dx, r.dgamma, dy, x, r.stats, gamma, 0);
     return r;
 }
 
@@ -151,23 +151,57 @@ static void parts_of_type(const aoe_context *ctx, aoei_dtype type) {
     for (size_t first = 0; first < 20; first = first ? 20 : 13) {
         const size_t n = first ? 7 : 13;
         aoei_rmsnorm_backward(ctx, aoei_tensor_rows(parts.dx, first, n), parts.dgamma, aoei_tensor_rows(dy, first, n),
-                              aoei_tensor_rows(x, first, n), aoei_tensor_rows(parts.stats, first, n), gamma);
+                              aoei_tensor_rows(x, first, n), aoei_tensor_rows(parts.stats, first, n), gamma, 0);
     }
     assert_equal_results(whole, parts);
 
     aoei_tensor none = {0};
     memcpy(parts.y.data, x.data, 20 * 75 * aoei_dtype_size(type));
-    aoei_rmsnorm_forward(ctx, parts.y, none, parts.y, gamma, EPS);
+    aoei_rmsnorm_forward(ctx, parts.y, none, parts.y, gamma, 0, EPS);
     test_same_bits(whole.y, parts.y);
     memcpy(parts.dx.data, dy.data, 20 * 75 * sizeof(float));
-    aoei_rmsnorm_backward(ctx, parts.dx, parts.dgamma, parts.dx, x, whole.stats, gamma);
+    aoei_rmsnorm_backward(ctx, parts.dx, parts.dgamma, parts.dx, x, whole.stats, gamma, 0);
     test_same_bits(whole.dx, parts.dx);
-    aoei_rmsnorm_backward(ctx, none, parts.dgamma, dy, x, whole.stats, gamma); /* dx is not requested */
+    aoei_rmsnorm_backward(ctx, none, parts.dgamma, dy, x, whole.stats, gamma, 0); /* dx is not requested */
     run_free(whole);
     run_free(parts);
     test_tensor_free(x);
     test_tensor_free(dy);
     test_tensor_free(gamma);
+}
+
+/* Tests rows with several groups, and factors 1 + gamma. They must give the bits of a call in which every group is a row and
+ * gamma contains the factors. */
+static void groups_of_type(const aoe_context *ctx, aoei_dtype type) {
+    enum { N = 9, GROUPS = 3, D = 20 };
+    aoei_tensor x = test_tensor_typed(type, N, GROUPS * D, 0, 1, 1), dy = test_tensor(N, GROUPS * D, 0, 1, 2);
+    aoei_tensor gamma = test_tensor(1, D, 0, 1, 3), factors = test_tensor(1, D, 0, 1, 3);
+    for (size_t i = 0; i < D; i++)
+        ((float *)factors.data)[i] += 1;
+    result whole = run(ctx, aoei_tensor_slice(x, 0, N * GROUPS, D), aoei_tensor_slice(dy, 0, N * GROUPS, D), factors);
+    aoei_tensor y = test_poisoned_typed(type, N, GROUPS * D, GROUPS * D + 7), stats = test_tensor_poisoned(N, GROUPS, 0);
+    aoei_tensor dx = test_tensor_poisoned(N, GROUPS * D, GROUPS * D + 5), dgamma = test_tensor(1, D, 0, 0, 1);
+    aoei_tensor compact = test_poisoned_typed(type, N, GROUPS * D, 0), dcompact = test_tensor_poisoned(N, GROUPS * D, 0);
+    aoei_tensor_zero(ctx, dgamma);
+    aoei_tensor_zero(ctx, whole.dgamma);
+    aoei_rmsnorm_backward(ctx, (aoei_tensor){0}, whole.dgamma, aoei_tensor_slice(dy, 0, N * GROUPS, D),
+                          aoei_tensor_slice(x, 0, N * GROUPS, D), whole.stats, factors, 0);
+    aoei_rmsnorm_forward(ctx, y, stats, x, gamma, 1, EPS);
+    aoei_rmsnorm_backward(ctx, dx, dgamma, dy, x, stats, gamma, 1);
+    aoei_tensor_copy(ctx, compact, y);
+    aoei_tensor_copy(ctx, dcompact, dx);
+    assert_memory_equal(compact.data, whole.y.data, N * GROUPS * D * aoei_dtype_size(type));
+    assert_memory_equal(dcompact.data, whole.dx.data, N * GROUPS * D * sizeof(float));
+    test_same_bits(dgamma, whole.dgamma);
+    aoei_tensor *const all[] = {&x, &dy, &gamma, &factors, &y, &stats, &dx, &dgamma, &compact, &dcompact};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        test_tensor_free(*all[i]);
+    run_free(whole);
+}
+
+static void groups(const aoe_context *ctx) {
+    groups_of_type(ctx, AOEI_F32);
+    groups_of_type(ctx, AOEI_BF16);
 }
 
 static void parts_and_aliases(const aoe_context *ctx) {
@@ -180,11 +214,17 @@ static void test_parts_and_aliases(void **state) {
     test_each_tier(parts_and_aliases);
 }
 
+static void test_groups(void **state) {
+    (void)state;
+    test_each_tier(groups);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_parts_and_aliases),
+        cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,8 +91,7 @@ static double activation(double x, aoei_activation form) {
 }
 
 /* Computes y [T, D], which is the LayerNorm or RMSNorm of x with weight w[0] and bias w[1]. y may be x. */
-static void norm(const bert_reference *r, double *y, const double *x, double *const *w, size_t T) {
-    const size_t D = r->config->hidden;
+static void norm_rows(const bert_reference *r, double *y, const double *x, double *const *w, size_t T, size_t D) {
     for (size_t t = 0; t < T; t++) {
         const double *from = x + t * D;
         double mean = 0, variance = 0;
@@ -101,8 +100,13 @@ static void norm(const bert_reference *r, double *y, const double *x, double *co
         for (size_t c = 0; c < D; c++)
             variance += (from[c] - mean) * (from[c] - mean) / (double)D;
         for (size_t c = 0; c < D; c++)
-            y[t * D + c] = (from[c] - mean) / sqrt(variance + r->config->norm_eps) * w[0][c] + (w[1] ? w[1][c] : 0);
+            y[t * D + c] = (from[c] - mean) / sqrt(variance + r->config->norm_eps) * (w[0][c] + r->config->norm_plus_one) +
+                           (w[1] ? w[1][c] : 0);
     }
+}
+
+static void norm(const bert_reference *r, double *y, const double *x, double *const *w, size_t T) {
+    norm_rows(r, y, x, w, T, r->config->hidden);
 }
 
 /* Returns the angle in radians by which the rotation of component pair i increases from one token to the next (Su et al. 2021).
@@ -130,13 +134,16 @@ static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     }
 }
 
-/* Applies RoPE to x[T, heads d]. */
-static void rotate(const bert_reference *r, double *x, size_t heads, size_t d, size_t T) {
-    for (size_t t = 0; t < T && r->config->rope.theta > 0; t++)
+/* Applies RoPE to x[T, heads d] in the layer. */
+static void rotate(const bert_reference *r, double *x, size_t layer, size_t heads, size_t d, size_t T) {
+    const aoei_encoder_config *config = r->config;
+    const int local = config->rope_local.theta > 0 && aoei_layer_set_has(&config->windowed, layer);
+    const aoei_rope *rope = local ? &config->rope_local : &config->rope;
+    for (size_t t = 0; t < T && rope->theta > 0; t++)
         for (size_t h = 0; h < heads; h++)
             for (size_t i = 0; i < d / 2; i++) {
                 double *a = x + (t * heads + h) * d + i, *b = a + d / 2;
-                const double angle = (double)t * rope_frequency(&r->config->rope, i, d, T), from = *a;
+                const double angle = (double)t * rope_frequency(rope, i, d, T), from = *a;
                 *a = from * cos(angle) - *b * sin(angle);
                 *b = *b * cos(angle) + from * sin(angle);
             }
@@ -147,7 +154,8 @@ static int attends_to(const aoei_encoder_config *c, size_t layer, size_t i, size
     const size_t distance = i > j ? i - j : j - i;
     if (c->causal && layer < c->bidirectional_from && j > i)
         return 0;
-    return !c->window || layer < c->window_from || distance < c->window;
+    const size_t window = aoei_layer_window(c, layer);
+    return !window || distance < window;
 }
 
 /* Returns the slope of ALiBi of a head, by the recursion of the reference implementation (Press et al. 2022): slopes of a
@@ -178,6 +186,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
                       size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t H = c->heads, kv = aoei_kv_heads(c), d = aoei_head_dim(c), Q = H * d, K = kv * d;
+    const double scale = c->attention_scale > 0 ? c->attention_scale : 1 / sqrt((double)d);
     double *p = doubles(T);
     memset(out, 0, T * Q * sizeof *out);
     for (size_t h = 0; h < H; h++)
@@ -187,7 +196,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
             for (size_t j = 0; j < T; j++) {
                 p[j] = attends_to(c, layer, i, j) ? score_bias(r, h, i, j) : -INFINITY;
                 for (size_t e = 0; e < d; e++)
-                    p[j] += q[i * Q + h * d + e] * k[j * K + kh * d + e] / sqrt((double)d);
+                    p[j] += q[i * Q + h * d + e] * k[j * K + kh * d + e] * scale;
                 largest = p[j] > largest ? p[j] : largest;
             }
             for (size_t j = 0; j < T; j++)
@@ -211,10 +220,16 @@ static void attend(const bert_reference *r, double *y, const double *x, size_t l
     linear(q, x, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS], T, D, Q);
     linear(k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS], T, D, K);
     linear(v, x, w[AOEI_LW_V], w[AOEI_LW_V_BIAS], T, D, K);
-    rotate(r, q, c->heads, d, T);
-    rotate(r, k, aoei_kv_heads(c), d, T);
+    if (c->qk_norm) {
+        norm_rows(r, q, q, w + AOEI_LW_Q_NORM, T * c->heads, d);
+        norm_rows(r, k, k, w + AOEI_LW_K_NORM, T * aoei_kv_heads(c), d);
+    }
+    rotate(r, q, layer, c->heads, d, T);
+    rotate(r, k, layer, aoei_kv_heads(c), d, T);
     attention(r, heads, q, k, v, layer, text, T);
     linear(y, heads, w[AOEI_LW_O], w[AOEI_LW_O_BIAS], T, Q, D);
+    if (c->branch_norms)
+        norm(r, y, y, w + AOEI_LW_NORM3, T);
     drop_rows(r, y, (uint32_t)(4 * layer + 2), text, T);
     free(q);
     free(k);
@@ -234,6 +249,8 @@ static void feed_forward(const bert_reference *r, double *y, const double *x, si
     for (size_t i = 0; i < T * I; i++)
         up[i] = c->gated ? activation(gate[i], c->activation) * up[i] : activation(up[i], c->activation);
     linear(y, up, w[AOEI_LW_DOWN], w[AOEI_LW_DOWN_BIAS], T, I, D);
+    if (c->branch_norms)
+        norm(r, y, y, w + AOEI_LW_NORM4, T);
     drop_rows(r, y, (uint32_t)(4 * layer + 3), text, T);
     free(up);
     free(gate);
@@ -247,7 +264,7 @@ static void layer_forward(const bert_reference *r, double *x, size_t layer, size
     double *in = doubles(T * D), *branch = doubles(T * D);
     for (int part = 0; part < 2; part++) {
         double *const *weights = w + (part ? AOEI_LW_NORM2 : AOEI_LW_NORM1);
-        if (c->pre_norm)
+        if (c->pre_norm && (part || layer || !c->no_first_norm))
             norm(r, in, x, weights, T);
         else
             memcpy(in, x, T * D * sizeof *in);
@@ -270,7 +287,8 @@ void bert_reference_forward(bert_reference *r) {
         double *x = r->last + begin * D;
         for (size_t t = 0; t < T; t++)
             for (size_t k = 0; k < D; k++)
-                x[t * D + k] = r->weights[AOEI_W_WORD][(size_t)r->batch->ids[begin + t] * D + k] +
+                x[t * D + k] = r->weights[AOEI_W_WORD][(size_t)r->batch->ids[begin + t] * D + k] *
+                                   (c->embed_scale > 0 ? (double)(float)c->embed_scale : 1) +
                                (position ? position[(t + c->position_offset) * D + k] : 0) +
                                (c->token_types ? r->weights[AOEI_W_TOKEN_TYPE][k] : 0);
         if (!c->no_embed_norm)

@@ -19,6 +19,7 @@
 #include "encoder/arch_llama.h"
 #include "encoder/arch_mpnet.h"
 #include "encoder/arch_nomic.h"
+#include "encoder/arch_qwen3.h"
 #include "encoder/arch_roberta.h"
 #include "encoder/slots.h"
 #include "modeldir/safetensors.h"
@@ -100,11 +101,18 @@ void tiny_llama(aoei_encoder_config *c) {
         (aoei_rope){.theta = 1000, .scaling = AOEI_ROPE_LLAMA3, .factor = 4, .low = 1, .high = 4, .positions = c->positions};
 }
 
+/* Adds the layers from `first` on to the layers with a window. */
+static void all_windows(aoei_encoder_config *c, size_t first) {
+    for (size_t l = first; l < c->layers; l++)
+        aoei_layer_set_add(&c->windowed, l);
+}
+
 void tiny_mistral(aoei_encoder_config *c) {
     become(c, &aoei_arch_mistral);
     c->kv_heads = c->heads;
     c->head_dim = c->hidden / c->heads / 2 * 2 + 4;
     c->window = 5;
+    all_windows(c, 0);
     c->rope.scaling = AOEI_ROPE_LINEAR;
     c->rope.factor = 2.5;
     c->rope.positions = c->positions;
@@ -114,8 +122,28 @@ void tiny_qwen2(aoei_encoder_config *c) {
     become(c, &aoei_arch_qwen2);
     c->kv_heads = 1;
     c->window = 70;
-    c->window_from = 1;
+    all_windows(c, 1);
     c->rope = (aoei_rope){.theta = 50, .scaling = AOEI_ROPE_DYNAMIC, .factor = 2, .positions = 6};
+}
+
+void tiny_qwen3(aoei_encoder_config *c) {
+    become(c, &aoei_arch_qwen3);
+    c->kv_heads = c->heads / 2;
+    c->head_dim = c->hidden / c->heads / 2 * 2 + 2;
+    c->window = 4;
+    aoei_layer_set_add(&c->windowed, 0);
+}
+
+void tiny_norms(aoei_encoder_config *c) {
+    become(c, &aoei_arch_qwen3);
+    c->kv_heads = c->heads / 2;
+    c->norm_plus_one = c->branch_norms = 1;
+    c->activation = AOEI_GELU_TANH;
+    c->embed_scale = 4;
+    c->attention_scale = 0.2;
+    c->window = 4;
+    aoei_layer_set_add(&c->windowed, 0);
+    c->rope_local = (aoei_rope){.theta = 7};
 }
 
 void tiny_billm(aoei_encoder_config *c) {
@@ -125,11 +153,13 @@ void tiny_billm(aoei_encoder_config *c) {
 }
 
 void tiny_modern(aoei_encoder_config *c) {
+    c->no_norm_bias = c->no_first_norm = 1;
+    c->rope_local = (aoei_rope){.theta = 3};
     c->pre_norm = c->gated = c->no_qkv_bias = c->no_output_bias = c->no_ffn_bias = 1;
     c->rope = (aoei_rope){.theta = 10};
     c->token_types = 0;
     c->window = 4;
-    c->window_from = 1;
+    all_windows(c, 1);
 }
 
 void tiny_nomic(aoei_encoder_config *c) {

@@ -76,7 +76,8 @@ static const struct {
     {tiny_roberta, "RobertaModel", "roberta."},    {tiny_llama, "LlamaModel", "model."},
     {tiny_mistral, "MistralModel", "model."},      {tiny_qwen2, "Qwen2Model", "model."},
     {tiny_mpnet, "MPNetModel", "mpnet."},          {tiny_nomic, "NomicBertModel", "nomic_bert."},
-    {tiny_nomic_fused, "NomicBertModel", "bert."}, {tiny_jina_bert, "JinaBertModel", "bert."},
+    {tiny_nomic_fused, "NomicBertModel", "bert."}, {tiny_qwen3, "Qwen3Model", "model."},
+    {tiny_jina_bert, "JinaBertModel", "bert."},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -48,6 +48,8 @@ static const tiny_model shapes[] = {
     {.hidden = 40, .layers = 2, .heads = 5, .intermediate = 48, .positions = 70, .options = tiny_qwen2},
     {.hidden = 32, .layers = 3, .heads = 2, .intermediate = 24, .positions = 70, .options = tiny_billm},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .options = tiny_modern},
+    {.hidden = 24, .layers = 3, .heads = 2, .intermediate = 24, .positions = 70, .options = tiny_qwen3},
+    {.hidden = 24, .layers = 3, .heads = 2, .intermediate = 24, .positions = 70, .options = tiny_norms},
     {.hidden = 16, .layers = 3, .heads = 2, .intermediate = 24, .positions = 72, .options = tiny_mpnet},
     {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_jina_bert},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_nomic},

@@ -302,17 +302,25 @@ static void reads_sliding_windows(void **state) {
     assert_int_equal(aoei_kv_heads(&all), all.heads);
     static const struct {
         const char *type, *more;
-        size_t window, from;
+        size_t window;
+        unsigned layers; /* layers with a window, one bit per layer */
     } cases[] = {
-        {"mistral", "", 4096, 0},
+        {"mistral", "", 4096, 7},
         {"mistral", "\"sliding_window\": null", 0, 0},
-        {"mistral", "\"sliding_window\": 9", 9, 0},
-        {"mistral",
-         "\"sliding_window\": 9, \"layer_types\": [\"full_attention\", \"sliding_attention\", \"sliding_attention\"]", 9, 1},
+        {"mistral", "\"sliding_window\": 9", 9, 7},
+        {"ministral",
+         "\"sliding_window\": 9, \"layer_types\": [\"full_attention\", \"sliding_attention\", \"sliding_attention\"]", 9, 6},
+        {"ministral",
+         "\"sliding_window\": 9, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"]", 9, 5},
+        {"mistral", "\"sliding_window\": 9, \"is_causal\": false", 10, 7},
+        {"qwen2",
+         "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": 9, \"is_causal\": false, "
+         "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"full_attention\"]",
+         10, 2},
         {"qwen2", "\"num_key_value_heads\": 1", 0, 0},
         {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": false, \"sliding_window\": 9", 0, 0},
         {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": 9, \"max_window_layers\": 2",
-         9, 2},
+         9, 4},
         {"qwen2", "\"num_key_value_heads\": 1, \"use_sliding_window\": true, \"sliding_window\": null", 0, 0},
         {"llama", "\"sliding_window\": 9", 0, 0},
     };
@@ -322,7 +330,10 @@ static void reads_sliding_windows(void **state) {
         snprintf(more, sizeof more, "%s%s%s", cases[i].more, *cases[i].more ? ", " : "",
                  strstr(cases[i].more, "num_key") ? "\"head_dim\": 8" : "\"num_key_value_heads\": 2");
         assert_int_equal(read_type(&c, cases[i].type, more, NULL), 0);
-        assert_true(c.window == cases[i].window && c.window_from == cases[i].from);
+        assert_int_equal(c.window, cases[i].window);
+        for (size_t l = 0; l < c.layers; l++)
+            assert_int_equal(aoei_layer_window(&c, l), cases[i].layers >> l & 1 ? c.window : 0);
+        assert_int_equal(c.causal, !strstr(cases[i].more, "is_causal"));
         assert_int_equal(c.no_qkv_bias, strcmp(cases[i].type, "qwen2") != 0);
         json_t *root = json_object();
         assert_int_equal(c.arch->write(&c, root), 0);
@@ -397,11 +408,14 @@ static void rejects_values_for_other_architectures(void **state) {
          "high_freq_factor above low_freq_factor", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2, \"original_max_position_embeddings\": 0}",
          "\"original_max_position_embeddings\" is 0", AOE_EFORMAT},
+        {"mistral",
+         "\"num_key_value_heads\": 2, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"full_attention\"]",
+         "layer_types of a mistral model contradicts sliding_window", AOE_EUNSUPPORTED},
         {"mistral", "\"num_key_value_heads\": 2, \"layer_types\": [\"full_attention\"]",
          "\"layer_types\" is not a list of 3 names", AOE_EFORMAT},
         {"mistral",
-         "\"num_key_value_heads\": 2, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"]",
-         "layer_types \"full_attention\" of layer 1 is not supported", AOE_EUNSUPPORTED},
+         "\"num_key_value_heads\": 2, \"layer_types\": [\"sliding_attention\", \"linear_attention\", \"sliding_attention\"]",
+         "layer_types \"linear_attention\" of layer 1 is not supported", AOE_EUNSUPPORTED},
         {"qwen2", "", "\"num_key_value_heads\" is 32; it must be between 1 and 4", AOE_EFORMAT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Small random LLaMA, Mistral and Qwen2 models."""
-from transformers import LlamaConfig, LlamaModel, MistralConfig, MistralModel, Qwen2Config, Qwen2Model
+"""Small random LLaMA, Mistral, Ministral and Qwen2 models."""
+from transformers import LlamaConfig, LlamaModel, MinistralConfig, MinistralModel, MistralConfig, MistralModel, Qwen2Config, Qwen2Model
 
 SIZES = dict(vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
              intermediate_size=24, max_position_embeddings=64)
@@ -16,7 +16,11 @@ VARIANTS = {
     "llama_linear": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(rope_type="linear", factor=2.0))),
     "llama_llama3": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(
         rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32))),
+    "llama_bidirectional": lambda: (LlamaModel, LlamaConfig(**SIZES, is_causal=False)),
     "mistral_window": lambda: (MistralModel, MistralConfig(**SIZES, sliding_window=7)),
+    "ministral_mixed_windows": lambda: (MinistralModel, MinistralConfig(
+        **SIZES, sliding_window=7, layer_types=["sliding_attention", "full_attention"])),
+    "mistral_bidirectional": lambda: (MistralModel, MistralConfig(**SIZES, sliding_window=7, is_causal=False)),
     "qwen2": lambda: (Qwen2Model, Qwen2Config(**SIZES)),
     "qwen2_window": lambda: (Qwen2Model, Qwen2Config(**SIZES, use_sliding_window=True, sliding_window=5, max_window_layers=1)),
 }
