@@ -160,7 +160,7 @@ static int read_nomic(aoei_encoder_config *c, const json_t *config, const char *
     int rc;
     if (json_object_get(config, "n_embd"))
         return read_published(c, config, file, err);
-    if ((rc = aoei_bert_read(c, config, file, err)) || (rc = aoei_llama_read_rope(c, config, file, err)) ||
+    if ((rc = aoei_bert_read_sizes(c, config, file, err)) || (rc = aoei_llama_read_rope(c, config, file, err)) ||
         (rc = aoei_json_size(config, "head_dim", &dim, file, err)))
         return rc;
     c->head_dim = c->heads && c->hidden % c->heads == 0 && dim == c->hidden / c->heads ? 0 : dim;
@@ -186,19 +186,24 @@ static const char *const outer_names[AOEI_W_LAYERS] = {
 
 static const char *const layer_names[AOEI_LW_COUNT] = {
     [AOEI_LW_Q] = "self_attn.q_proj.weight",
+    [AOEI_LW_Q_BIAS] = "self_attn.q_proj.bias",
     [AOEI_LW_K] = "self_attn.k_proj.weight",
+    [AOEI_LW_K_BIAS] = "self_attn.k_proj.bias",
     [AOEI_LW_V] = "self_attn.v_proj.weight",
+    [AOEI_LW_V_BIAS] = "self_attn.v_proj.bias",
     [AOEI_LW_O] = "self_attn.o_proj.weight",
+    [AOEI_LW_O_BIAS] = "self_attn.o_proj.bias",
     [AOEI_LW_NORM1] = "post_attention_layernorm.weight",
     [AOEI_LW_NORM1_BIAS] = "post_attention_layernorm.bias",
     [AOEI_LW_UP] = "mlp.up_proj.weight",
     [AOEI_LW_DOWN] = "mlp.down_proj.weight",
+    [AOEI_LW_DOWN_BIAS] = "mlp.down_proj.bias",
     [AOEI_LW_NORM2] = "post_mlp_layernorm.weight",
     [AOEI_LW_NORM2_BIAS] = "post_mlp_layernorm.bias",
     [AOEI_LW_GATE] = "mlp.gate_proj.weight",
 };
 
-static void name_nomic(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
+void aoei_nomic_name(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
     if (group == AOEI_GROUP_LAYER)
         aoei_slot_name(out, size, "layers.", layer, layer_names[kind]);
     else
@@ -242,4 +247,4 @@ static const aoei_fused fused[] = {
 const aoei_arch aoei_arch_nomic_fused = {NOMIC, .name = name_fused, .fused = fused};
 static const aoei_arch nomic_plain = {NOMIC, .name = name_plain, .fused = fused};
 static const aoei_arch *const layouts[] = {&aoei_arch_nomic, &aoei_arch_nomic_fused, &nomic_plain, NULL};
-const aoei_arch aoei_arch_nomic = {NOMIC, .name = name_nomic, .layouts = layouts};
+const aoei_arch aoei_arch_nomic = {NOMIC, .name = aoei_nomic_name, .layouts = layouts};

@@ -16,6 +16,7 @@
 #include "encoder/arch.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_jina_bert.h"
+#include "encoder/arch_gte.h"
 #include "encoder/arch_llama.h"
 #include "encoder/arch_mpnet.h"
 #include "encoder/arch_nomic.h"
@@ -164,12 +165,22 @@ void tiny_modern(aoei_encoder_config *c) {
 
 void tiny_nomic(aoei_encoder_config *c) {
     become(c, &aoei_arch_nomic);
-    c->hidden_dropout = c->attention_dropout;
 }
 
 void tiny_nomic_fused(aoei_encoder_config *c) {
     tiny_nomic(c);
     c->arch = &aoei_arch_nomic_fused;
+}
+
+void tiny_gte(aoei_encoder_config *c) {
+    become(c, &aoei_arch_gte);
+}
+
+void tiny_new(aoei_encoder_config *c) {
+    become(c, &aoei_arch_new);
+    c->rope.scaling = AOEI_ROPE_LINEAR;
+    c->rope.factor = 1.5;
+    c->rope.positions = c->positions;
 }
 
 void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed) {

@@ -73,11 +73,17 @@ static const struct {
     void (*options)(aoei_encoder_config *c);
     const char *class_name, *prefix; /* name in "architectures"; prefix of tensor names */
 } kinds[] = {
-    {tiny_roberta, "RobertaModel", "roberta."},    {tiny_llama, "LlamaModel", "model."},
-    {tiny_mistral, "MistralModel", "model."},      {tiny_qwen2, "Qwen2Model", "model."},
-    {tiny_mpnet, "MPNetModel", "mpnet."},          {tiny_nomic, "NomicBertModel", "nomic_bert."},
-    {tiny_nomic_fused, "NomicBertModel", "bert."}, {tiny_qwen3, "Qwen3Model", "model."},
+    {tiny_roberta, "RobertaModel", "roberta."},
+    {tiny_llama, "LlamaModel", "model."},
+    {tiny_mistral, "MistralModel", "model."},
+    {tiny_qwen2, "Qwen2Model", "model."},
+    {tiny_mpnet, "MPNetModel", "mpnet."},
+    {tiny_nomic, "NomicBertModel", "nomic_bert."},
+    {tiny_nomic_fused, "NomicBertModel", "bert."},
+    {tiny_qwen3, "Qwen3Model", "model."},
     {tiny_jina_bert, "JinaBertModel", "bert."},
+    {tiny_gte, "GteModel", "gte."},
+    {tiny_new, "NewModel", "new."},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -103,7 +109,7 @@ static void saves_and_opens(void **state) {
             tiny_model_write(from, &o);
             aoe_model *m = open_with(ctx, from, NULL);
             assert_string_equal(m->files.prefix, prefixed ? kinds[kind].prefix : "");
-            assert_int_equal(m->settings.pooling, m->config.causal ? AOE_POOLING_LAST_TOKEN : AOE_POOLING_LAST_AVG);
+            assert_int_equal(m->settings.pooling, m->config.arch->default_pooling);
             assert_int_equal(m->settings.max_length, m->config.arch->max_length(&m->config));
             const vectors before = embed(m);
             if (aoei_model_save(m, to, NULL, &err))

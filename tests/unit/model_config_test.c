@@ -293,6 +293,40 @@ static void reads_nomic(void **state) {
     }
 }
 
+/* Tests config.json of GTE. The scaling "ntk" with factor f must become linear scaling. */
+static void reads_gte(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    aoe_error err;
+    assert_int_equal(read_type(&c, "gte", "", NULL), 0);
+    assert_true(c.gated && c.activation == AOEI_GELU && c.no_up_bias && !c.no_ffn_bias && !c.no_qkv_bias && !c.pre_norm);
+    assert_true(c.rope.theta == 160000 && c.token_types == 1 && c.arch->default_pooling == AOE_POOLING_CLS);
+    assert_int_equal(
+        read_type(&c, "new",
+                  "\"position_embedding_type\": \"rope\", \"rope_theta\": 500, \"rope_scaling\": {\"type\": \"ntk\", "
+                  "\"factor\": 16}, \"type_vocab_size\": 0",
+                  NULL),
+        0);
+    assert_true(c.rope.scaling == AOEI_ROPE_LINEAR && c.rope.theta == 8000 && c.rope.factor == 2 && c.token_types == 0);
+    assert_int_equal(c.arch->max_length(&c), 100); /* the scaling does not change the maximum length */
+    static const struct {
+        const char *more, *fragment;
+        int code;
+    } cases[] = {
+        {"\"position_embedding_type\": \"absolute\"", "position_embedding_type \"absolute\" is not supported",
+         AOE_EUNSUPPORTED},
+        {"\"layer_norm_type\": \"rms_norm\"", "layer_norm_type \"rms_norm\" is not supported", AOE_EUNSUPPORTED},
+        {"\"logn_attention_scale\": true", "logn_attention_scale is true", AOE_EUNSUPPORTED},
+        {"\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 2, \"mixed_b\": 0.5}", "\"mixed_b\" in rope_scaling",
+         AOE_EUNSUPPORTED},
+        {"\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 0.5}", "the \"ntk\" factor is 0.5", AOE_EFORMAT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(read_type(&c, "new", cases[i].more, &err), cases[i].code);
+        FRAGMENT(err, cases[i].fragment);
+    }
+}
+
 static void reads_sliding_windows(void **state) {
     (void)state;
     aoei_encoder_config all;
@@ -574,6 +608,7 @@ int main(void) {
         cmocka_unit_test(reads_jina_bert),
         cmocka_unit_test(reads_llama),
         cmocka_unit_test(reads_nomic),
+        cmocka_unit_test(reads_gte),
         cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_rope_scaling),
         cmocka_unit_test(rejects_values_for_other_architectures),
