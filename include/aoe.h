@@ -148,6 +148,9 @@ typedef struct aoe_model_options aoe_model_options; /* defined below */
 AOE_API int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *AOE_NULLABLE dir,
                            const aoe_model_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m);
+/* Returns the template of a prompt of the model directory, or NULL if there is no such prompt. The name "document" means the
+ * first of the prompts "document", "passage" and "corpus" that exists. The string is owned by the model. */
+AOE_API const char *aoe_model_prompt(const aoe_model *m, const char *name);
 AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the number of components of an embedding */
 
 /* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that exists:
@@ -260,6 +263,11 @@ struct aoe_model_options {
     size_t bidirectional_from; /* causal models: first layer, counted from 0, in which attention is bidirectional; AOE_AUTO
                                   (default): from the model directory, else no layer */
     const char *base;          /* adapters: directory of the base model; NULL (default): from adapter_config.json */
+    /* Name of a prompt of the model directory, which is used instead of `prompt`; NULL (default): none. The name "document"
+     * means the first of the prompts "document", "passage" and "corpus" that exists. */
+    const char *prompt_name;
+    int prompt_optional; /* 1: if the model directory has no prompt prompt_name, its default prompt is used; 0 (default): this
+                            is an error */
 };
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);

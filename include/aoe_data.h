@@ -414,6 +414,8 @@ typedef struct aoe_mine_options {
     aoe_mine_fn report;            /* receives every triplet in row order, nearest negatives first; NULL (default): none */
     aoe_mine_progress_fn progress; /* NULL (default): none */
     void *user;                    /* first argument of report and progress */
+    const char *query_prompt; /* prompt template for the queries; NULL (default): the prompt of the model, which is also the
+                                 prompt of the other texts */
 } aoe_mine_options;
 
 typedef struct aoe_mine_result {

@@ -106,6 +106,14 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"; \"\" "
              "for no prompt",
      .fallback = "from the model directory"},
+    {.name = "prompt-name",
+     .field = "prompt_name",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     AT(cli_model_options, o.prompt_name),
+     .excludes = "prompt",
+     .help = "use the prompt NAME of the model directory, for example query or document",
+     .fallback = "the default prompt of the model directory"},
     {.name = "max-length",
      .kind = CLI_SIZE,
      .value = "N",
@@ -269,6 +277,13 @@ int cli_open_context(aoe_context **ctx, const cli_general *g) {
         o.threads = g->threads;
     o.log = log_message;
     return aoe_context_create(ctx, &o, &err) ? cli_fail("%s", err.message) : 0;
+}
+
+void cli_select_prompt(cli_model_options *m, const char *name) {
+    if (m->o.prompt || m->o.prompt_name)
+        return;
+    m->o.prompt_name = name;
+    m->o.prompt_optional = 1;
 }
 
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m) {

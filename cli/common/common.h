@@ -33,7 +33,7 @@ typedef struct cli_model_options {
 
 enum {
     CLI_GENERAL_COUNT = 4,
-    CLI_MODEL_COUNT = 10,
+    CLI_MODEL_COUNT = 11,
     CLI_CHUNK_COUNT = 2,
     CLI_TABLE_COUNT = 3,
     CLI_INPUT_COUNT = 2,
@@ -67,6 +67,10 @@ int cli_parse_direction(void *target, const char *text, aoe_error *err); /* aoe_
 char *cli_find_model(const char *given);
 
 int cli_open_context(aoe_context **ctx, const cli_general *g); /* opens *ctx; returns 0, or 1 after reporting the error */
+
+/* If the options select no prompt, selects the prompt `name` ("query" or "document") of the model directory, if there is one.
+ */
+void cli_select_prompt(cli_model_options *m, const char *name);
 
 /* An open model with its context and embedder; all pointers are owned. */
 typedef struct cli_session {

@@ -241,6 +241,20 @@ static void report_counts(const aoe_mine_result *r) {
     cli_warn_truncated(r->truncated, r->texts, 0);
 }
 
+/* Sets the prompt of the queries from the prompts of the model directory and prints a note with both prompts. The model was
+ * opened with the prompt of the documents. */
+static void use_query_prompt(const job *j, options *o) {
+    const aoe_model *m = j->session.model;
+    const char *query = aoe_model_prompt(m, "query"), *other = aoe_model_prompt(m, "default");
+    if (!query && !aoe_model_prompt(m, "document"))
+        return;
+    aoe_model_info info;
+    aoe_model_get_info(m, &info);
+    o->m.query_prompt = query ? query : other ? other : "";
+    cli_note("prompt of the queries: %s", *o->m.query_prompt ? o->m.query_prompt : "none");
+    cli_note("prompt of the other texts: %s", *info.prompt ? info.prompt : "none");
+}
+
 static int run_job(job *j, options *o, const cli_args *args) {
     aoe_mine_result result;
     aoe_error err;
@@ -252,9 +266,13 @@ static int run_job(job *j, options *o, const cli_args *args) {
     o->m.report = write_triplet;
     o->m.progress = show_progress;
     o->m.user = j;
+    const int automatic = !o->model.o.prompt && !o->model.o.prompt_name;
+    cli_select_prompt(&o->model, "document");
     if (cli_reject_input(o->output, args->operand, args->n) || cli_reject_input(o->output, o->corpus.item, o->corpus.n) ||
         cli_session_open(&j->session, &o->general, &o->model) || cli_file_open(&j->out, o->output))
         return 1;
+    if (automatic)
+        use_query_prompt(j, o);
     const int code = aoe_mine(j->session.embedder, &o->m, &result, &err);
     cli_progress_end(&j->progress);
     if (code == AOE_ECANCELLED && (j->failed || cli_file_check(&j->out)))
@@ -320,7 +338,9 @@ static int run_command(int argc, char **argv) {
         .about = "Finds hard negatives. Reads tables of labeled pairs, positives or triplets (--form), embeds every\n"
                  "distinct text and writes triplets (query, positive, negative). The negatives of a query are the\n"
                  "texts with the highest cosine to the query, except the texts that any row contains as a positive of\n"
-                 "this query. Rows for which no negative is found are skipped, and their number is reported.\n",
+                 "this query. Rows for which no negative is found are skipped, and their number is reported.\n"
+                 "If the model directory has the prompts query or document, the first is used for the queries and the\n"
+                 "second for all other texts, unless --prompt or --prompt-name is given.\n",
         .examples = "  aoe data mine -m model pairs.tsv -o triplets.tsv\n"
                     "  aoe data mine -m model qa.jsonl --corpus passages.txt.gz --margin 0.05 --sample -o hard.jsonl\n",
         CLI_GROUPS(groups),

@@ -13,6 +13,7 @@
 typedef struct options {
     aoe_retrieval_options r;
     const char *doc_prompt; /* prompt of the documents (the searched texts); NULL: the prompt of the queries */
+    int automatic;          /* 1: no option sets the prompt of the queries, so the prompts of the model directory are used */
     cli_session docs;       /* embedder of the documents; used only if doc_prompt differs from the prompt of the queries */
 } options;
 
@@ -89,7 +90,9 @@ static const cli_option input_table[] = {
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for documents, in which {text} is replaced by each document",
-     .fallback = "the prompt for queries, which is set with --prompt"},
+     .fallback =
+         "the prompt for queries, if --prompt or --prompt-name is given; otherwise the prompt document, passage or corpus "
+         "of the model directory"},
 };
 
 static void keep(void *user, const aoe_retrieval_result *r) {
@@ -152,15 +155,41 @@ static void print_table(const cli_eval *e) {
     cli_table_print_as(&t, e->format);
 }
 
-static int open_docs(cli_eval *e) {
+/* Prints a note with the prompt of the queries or of the documents. */
+static void note_prompt(const char *texts, const aoe_model *m) {
+    aoe_model_info info;
+    aoe_model_get_info(m, &info);
+    if (*info.prompt)
+        cli_note("prompt of the %s: %s", texts, info.prompt);
+    else
+        cli_note("prompt of the %s: none", texts);
+}
+
+/* Selects the prompt of the queries before the model is opened. */
+static void select_prompts(cli_eval *e) {
+    options *o = e->own;
+    o->automatic = !e->model.o.prompt && !e->model.o.prompt_name;
+    cli_select_prompt(&e->model, "query");
+}
+
+/* Opens the model again for the documents, if their prompt differs from the prompt of the queries. */
+static int open_docs(cli_eval *e, const cli_session *queries) {
     options *o = e->own;
     cli_model_options docs = e->model;
-    if (!o->doc_prompt)
+    const int has_names = aoe_model_prompt(queries->model, "query") || aoe_model_prompt(queries->model, "document");
+    if (!o->doc_prompt && (!o->automatic || !has_names))
         return 0;
     docs.o.prompt = o->doc_prompt;
-    const int failed = cli_session_open(&o->docs, &e->general, &docs);
+    docs.o.prompt_name = NULL;
+    cli_select_prompt(&docs, "document");
+    if (cli_session_open(&o->docs, &e->general, &docs))
+        return 1;
     o->r.doc_embedder = o->docs.embedder;
-    return failed;
+    if (o->automatic && has_names) {
+        note_prompt("queries", queries->model);
+        note_prompt("documents", o->docs.model);
+    }
+    return 0;
 }
 
 static int score(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err) {
@@ -199,7 +228,8 @@ static int run_command(int argc, char **argv) {
                  "--query selects the texts that are used as queries, and the relevant texts of a query are the other\n"
                  "texts of its group. For tables, strict accuracy is also printed: a query in a group of g texts is\n"
                  "correct if the g nearest texts, the query included, are exactly the texts of the group. If cosines\n"
-                 "are equal, the text that comes first in the file is ranked higher.\n",
+                 "are equal, the text that comes first in the file is ranked higher. If the model directory has the\n"
+                 "prompts query or document, they are used for queries and documents unless an option sets a prompt.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),
@@ -207,6 +237,7 @@ static int run_command(int argc, char **argv) {
         .doing = "embedding",
         .unit = "texts",
         .result_size = sizeof(aoe_retrieval_result),
+        .prepare = select_prompts,
         .open = open_docs,
         .score = score,
         .warn = warn,

@@ -139,7 +139,9 @@ int cli_eval_progress(void *user, size_t done, size_t total) {
 
 static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_args *args) {
     aoe_error err;
-    if (cli_session_open(s, &e->general, &e->model) || (c->open && c->open(e)))
+    if (c->prepare)
+        c->prepare(e);
+    if (cli_session_open(s, &e->general, &e->model) || (c->open && c->open(e, s)))
         return 1;
     cli_session_describe(s);
     cli_progress_begin(&e->progress, c->doing, c->unit, 0);

@@ -51,7 +51,9 @@ typedef struct cli_evaluation {
     size_t result_size;           /* size of a result in bytes */
     const cli_eval_field *fields; /* [n_fields] printed fields; used if print_json or print_table is NULL */
     size_t n_fields;
-    int (*open)(cli_eval *e); /* called after the model has been opened; returns 0, or 1 after reporting an error */
+    void (*prepare)(cli_eval *e); /* called before the model is opened; may change the options; NULL: nothing to do */
+    /* called after the model has been opened as s; returns 0, or 1 after reporting an error; NULL: nothing to do */
+    int (*open)(cli_eval *e, const cli_session *s);
     /* Calls the evaluation function of the library, whose callback calls cli_eval_keep for each result. Returns an error
      * code. */
     int (*score)(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err);

@@ -48,11 +48,13 @@ typedef struct miner {
     aoei_mine_texts t;         /* texts and rows of the input files; owned, like the arrays below */
     aoe_mine_result result;    /* counts of the rows processed so far */
     double positives,
-        negatives;         /* sum of the cosines of queries and positives, and sum of the cosines of queries and negatives */
-    size_t D, k;           /* D: number of components of an embedding; k: number of nearest candidates that a search returns */
-    size_t searches;       /* maximum number of searches per block; the arrays below have this capacity */
-    aoei_arena arena;      /* memory of the tensors; owned */
-    aoei_tensor vectors;   /* [t.n_classes, D] embedding of each class, normalized to length 1; a zero vector stays zero */
+        negatives;       /* sum of the cosines of queries and positives, and sum of the cosines of queries and negatives */
+    size_t D, k;         /* D: number of components of an embedding; k: number of nearest candidates that a search returns */
+    size_t searches;     /* maximum number of searches per block; the arrays below have this capacity */
+    aoei_arena arena;    /* memory of the tensors; owned */
+    aoei_tensor vectors; /* [t.n_classes, D] embedding of each class, normalized to length 1; a zero vector stays zero */
+    /* [t.n_classes, D] embedding of each class with the prompt of the queries; equal to `vectors` if o->query_prompt is NULL */
+    aoei_tensor query_vectors;
     aoei_tensor queries;   /* [searches, D] embeddings of the queries of the block */
     aoei_tensor workspace; /* workspace of the search */
     float *host;     /* [EMBED, D] embeddings that one call of the embedder returns; later used for the two vectors of a cosine;
@@ -124,6 +126,7 @@ static size_t max_alternatives(const aoei_mine_texts *t) {
 static void lay_out(miner *m) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     m->vectors = aoei_tensor_take(&m->arena, m->t.n_classes, m->D);
+    m->query_vectors = m->o->query_prompt ? aoei_tensor_take(&m->arena, m->t.n_classes, m->D) : m->vectors;
     m->queries = aoei_tensor_take(&m->arena, m->searches, m->D);
     m->workspace = aoei_workspace_take(&m->arena, aoei_nearest_workspace(ctx, m->searches, m->t.n_candidates, m->D));
 }
@@ -169,10 +172,11 @@ static void destroy(miner *m) {
     aoei_mine_texts_free(&m->t);
 }
 
-static int embed(miner *m, aoe_error *err) {
+/* Embeds the classes, whose tokens are `all`, and writes the normalized embeddings to `to`. done: number of texts that were
+ * embedded before, of `total` texts. */
+static int embed_lists(miner *m, aoei_tensor to, const aoei_token_lists *all, size_t done, size_t total, aoe_error *err) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
-    const aoei_token_lists *all = &m->t.tokens;
-    int code = report_progress(m, AOE_MINE_EMBED, 0, all->n, err);
+    int code = report_progress(m, AOE_MINE_EMBED, done, total, err);
     for (size_t first = 0; first < all->n && !code; first += EMBED) {
         const size_t n = all->n - first < EMBED ? all->n - first : EMBED;
         const aoei_token_lists block = {
@@ -181,13 +185,39 @@ static int embed(miner *m, aoe_error *err) {
         const size_t failed = aoe_embed_failed_text(m->embedder);
         if (code)
             return failed < n ? aoei_mine_prefix_error(&m->t, m->t.representative[first + failed], code, err) : code;
-        const aoei_tensor rows = aoei_tensor_rows(m->vectors, first, n);
+        const aoei_tensor rows = aoei_tensor_rows(to, first, n);
         aoei_tensor_write(ctx, rows, m->host);
         aoei_l2_normalize(ctx, rows);
-        code = report_progress(m, AOE_MINE_EMBED, first + n, all->n, err);
+        code = report_progress(m, AOE_MINE_EMBED, done + first + n, total, err);
     }
-    aoei_mine_texts_drop_tokens(&m->t);
     return code;
+}
+
+/* Embeds the classes with the prompt of the queries. */
+static int embed_queries(miner *m, aoe_error *err) {
+    const size_t n = m->t.n_classes;
+    aoe_text *texts = aoei_malloc_array(n ? n : 1, sizeof *texts);
+    aoei_token_lists lists = {0};
+    size_t failed = (size_t)-1;
+    if (!texts)
+        return aoei_fail_nomem(err, n * sizeof *texts);
+    for (size_t i = 0; i < n; i++)
+        texts[i] = m->t.text[m->t.representative[i]];
+    int code = aoei_encode_with_prompt(aoe_embedder_model(m->embedder), texts, n, m->o->query_prompt, &lists, &failed, err);
+    if (code && failed < n)
+        code = aoei_mine_prefix_error(&m->t, m->t.representative[failed], code, err);
+    if (!code)
+        code = embed_lists(m, m->query_vectors, &lists, n, 2 * n, err);
+    aoei_token_lists_free(&lists);
+    aoei_free(texts);
+    return code;
+}
+
+static int embed(miner *m, aoe_error *err) {
+    const size_t n = m->t.tokens.n;
+    int code = embed_lists(m, m->vectors, &m->t.tokens, 0, m->o->query_prompt ? 2 * n : n, err);
+    aoei_mine_texts_drop_tokens(&m->t);
+    return code || !m->o->query_prompt ? code : embed_queries(m, err);
 }
 
 /* Filter callback for aoei_nearest. Returns 1 if the candidate `text` must be skipped, because some row contains both the
@@ -232,7 +262,7 @@ static void search_block(miner *m, size_t n_searches) {
                                   .workspace = m->workspace};
     for (size_t i = 0; i < n_searches; i++)
         m->index[i] = m->search[i].class_of;
-    aoei_rows_gather(ctx, job.queries, m->vectors, m->index);
+    aoei_rows_gather(ctx, job.queries, m->query_vectors, m->index);
     aoei_nearest(ctx, &job, m->best);
     m->before += n_searches;
 }
@@ -271,12 +301,12 @@ static size_t collect(const miner *m, const block_row *w) {
     return kept < m->k ? kept : m->k;
 }
 
-/* Returns the cosine of the embeddings of classes a and b. */
-static double cosine(const miner *m, uint32_t a, uint32_t b) {
+/* Returns the dot product of row a of x and row b of y, which are normalized embeddings. */
+static double cosine(const miner *m, aoei_tensor x, uint32_t a, aoei_tensor y, uint32_t b) {
     const aoe_context *ctx = aoe_embedder_model(m->embedder)->ctx;
     double sum = 0;
-    aoei_tensor_read(ctx, m->host, aoei_tensor_rows(m->vectors, a, 1));
-    aoei_tensor_read(ctx, m->host + m->D, aoei_tensor_rows(m->vectors, b, 1));
+    aoei_tensor_read(ctx, m->host, aoei_tensor_rows(x, a, 1));
+    aoei_tensor_read(ctx, m->host + m->D, aoei_tensor_rows(y, b, 1));
     for (size_t i = 0; i < m->D; i++)
         sum += (double)m->host[i] * (double)m->host[m->D + i];
     return sum;
@@ -289,10 +319,10 @@ static double positive_score(const miner *m, const aoei_mine_row *row) {
     double best = -INFINITY;
     int known = 0;
     for (size_t q = aoei_mine_role(row, QUERY); q < aoei_mine_role(row, POSITIVE); q++) {
-        known |= cosine(m, row->class_of[q], row->class_of[q]) > 0;
+        known |= cosine(m, m->query_vectors, row->class_of[q], m->query_vectors, row->class_of[q]) > 0;
         for (size_t p = aoei_mine_role(row, POSITIVE); p < aoei_mine_role(row, POSITIVE + 1); p++)
             if (row->class_of[q] != row->class_of[p])
-                best = fmax(best, cosine(m, row->class_of[q], row->class_of[p]));
+                best = fmax(best, cosine(m, m->query_vectors, row->class_of[q], m->vectors, row->class_of[p]));
     }
     return !known ? -INFINITY : isinf(best) ? 1 : best;
 }

@@ -31,6 +31,7 @@ static const field fields[] = {
     FIELD("dtype", INTEGER, args.model_options.dtype),
     FIELD("pooling", INTEGER, args.model_options.pooling),
     FIELD("prompt", TEXT, args.model_options.prompt),
+    FIELD("prompt_name", TEXT, args.model_options.prompt_name),
     FIELD("max_length", COUNT, args.model_options.max_length),
     FIELD("normalize", INTEGER, args.model_options.normalize),
     FIELD("bidirectional_from", COUNT, args.model_options.bidirectional_from),

@@ -160,10 +160,10 @@ int aoei_plan_memory(aoei_plans *p, const aoe_train_options *o, int has_dev, int
                      aoe_error *err) {
     const aoe_model_options *m = &o->args.model_options;
     aoei_buffer key = {0};
-    aoei_buffer_printf(&key, "%s|%s|%d|%d|%zu|%zu|%s|%zu|%zu|%d|%zu|%d|%s|%d|%d", o->args.model, m->base ? m->base : "",
+    aoei_buffer_printf(&key, "%s|%s|%d|%d|%zu|%zu|%s|%s|%zu|%zu|%d|%zu|%d|%s|%d|%d", o->args.model, m->base ? m->base : "",
                        (int)m->dtype, (int)m->pooling, m->max_length, m->bidirectional_from, m->prompt ? m->prompt : "",
-                       o->batch_size, o->cache_chunk, o->args.recompute, o->lora.r, o->lora.load_8bit,
-                       o->lora.targets ? o->lora.targets : "", has_dev, evaluates_only);
+                       m->prompt_name ? m->prompt_name : "", o->batch_size, o->cache_chunk, o->args.recompute, o->lora.r,
+                       o->lora.load_8bit, o->lora.targets ? o->lora.targets : "", has_dev, evaluates_only);
     append_paths(&key, o);
     if (key.failed || aoei_grow((void **)&p->entry, &p->capacity, p->n, sizeof *p->entry)) {
         aoei_buffer_free(&key);

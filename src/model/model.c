@@ -82,6 +82,12 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
     };
 }
 
+const char *aoe_model_prompt(const aoe_model *m, const char *name) {
+    if (!m || !name)
+        return NULL;
+    return aoei_prompt_find(m->settings.prompts, name);
+}
+
 size_t aoe_model_dims(const aoe_model *m) {
     if (!m)
         return 0;

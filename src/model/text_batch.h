@@ -29,6 +29,10 @@ typedef struct aoei_token_lists {
  */
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err);
+/* Tokenizes texts as aoei_encode_for_inference does, but with the prompt template `prompt` instead of the prompt of the model.
+ */
+int aoei_encode_with_prompt(const aoe_model *m, const aoe_text *texts, size_t n, const char *prompt, aoei_token_lists *out,
+                            size_t *failed, aoe_error *err);
 /* Tokenizes texts as aoei_encode_texts does, but text i gets the prompt prompts[prompt_index[i]]. In `prompts`, NULL stands for
  * the prompt of the model, and "" for no prompt. */
 int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],

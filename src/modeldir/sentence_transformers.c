@@ -463,7 +463,7 @@ static json_t *template_of(const json_t *prefix) {
     char *text = aoei_malloc(len + sizeof AOEI_PLACEHOLDER);
     if (!text)
         return NULL;
-    memcpy(text, json_string_value(prefix), len);
+    memcpy(text, len ? json_string_value(prefix) : "", len);
     memcpy(text + len, AOEI_PLACEHOLDER, sizeof AOEI_PLACEHOLDER);
     json_t *v = json_stringn(text, len + sizeof AOEI_PLACEHOLDER - 1);
     aoei_free(text);
@@ -476,10 +476,10 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
     const char *name, *selected = NULL;
     int rc = out ? aoei_json_string(config, "default_prompt_name", &selected, NULL, path, err) : aoei_fail_nomem(err, 0);
     json_object_foreach(prompts, name, v) {
-        const char *prefix = json_string_value(v);
+        const char *prefix = json_is_null(v) ? "" : json_string_value(v); /* null means an empty prompt */
         if (rc)
             break;
-        if (!prefix || strlen(prefix) != json_string_length(v))
+        if (!prefix || (json_is_string(v) && strlen(prefix) != json_string_length(v)))
             rc = aoei_fail(err, AOE_EFORMAT, "%s: prompt \"%s\" is not a string; correct the value", path, name);
         else if (strstr(prefix, AOEI_PLACEHOLDER))
             rc = aoei_fail(err, AOE_EUNSUPPORTED,
@@ -487,6 +487,8 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
         else if (json_object_set_new(out, name, template_of(v)))
             rc = aoei_fail_nomem(err, json_string_length(v));
     }
+    if (selected && !json_object_get(out, selected) && (!strcmp(selected, "query") || !strcmp(selected, "document")))
+        selected = NULL; /* these two prompts exist in every model and are empty by default */
     if (!rc && selected && !json_object_get(out, selected))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: default_prompt_name \"%s\" is not among the prompts; correct the value", path,
                        selected);

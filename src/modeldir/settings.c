@@ -79,6 +79,14 @@ int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *
     return !to->modules == !from->modules ? 0 : aoei_fail_nomem(err, 1);
 }
 
+const char *aoei_prompt_find(const json_t *prompts, const char *name) {
+    static const char *const names[] = {"document", "passage", "corpus"};
+    const char *found = json_string_value(json_object_get(prompts, name));
+    for (size_t i = 0; !found && !strcmp(name, names[0]) && i < sizeof names / sizeof *names; i++)
+        found = json_string_value(json_object_get(prompts, names[i]));
+    return found;
+}
+
 int aoei_prompt_is_prefix(const char *prompt, size_t *len) {
     const char *at = strstr(prompt, AOEI_PLACEHOLDER);
     *len = at ? (size_t)(at - prompt) : 0;

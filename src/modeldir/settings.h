@@ -68,6 +68,9 @@ int aoei_pooling_is_portable(aoe_pooling pooling);
  * settings, returns NULL. Otherwise, writes a sentence to buf[size] that says why they compute different embeddings, and
  * returns buf. */
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size);
+/* Returns the template of the prompt `name` in `prompts` (see aoei_settings), or NULL if there is no such prompt. The name
+ * "document" means the first of the prompts "document", "passage" and "corpus" that exists. The string is borrowed. */
+const char *aoei_prompt_find(const json_t *prompts, const char *name);
 /* Returns 1 if the template `prompt` has the form "PREFIX{text}", which is the only form that sentence-transformers supports.
  * Sets *len to the number of bytes before {text}. */
 int aoei_prompt_is_prefix(const char *prompt, size_t *len);

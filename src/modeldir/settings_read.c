@@ -8,10 +8,12 @@
  */
 #include "modeldir/settings_read.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "encoder/arch.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "modeldir/sentence_transformers.h"
 #include "modeldir/settings_json.h"
@@ -27,6 +29,8 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
         return aoei_fail(err, AOE_EARG,
                          "options.max_length is %zu, but must be at most %zu, the number of positions of the model",
                          o->max_length, max);
+    if (o->prompt && o->prompt_name)
+        return aoei_fail(err, AOE_EARG, "options.prompt and options.prompt_name are both set; omit one of them");
     if (o->prompt && *o->prompt && !strstr(o->prompt, AOEI_PLACEHOLDER))
         return aoei_fail(err, AOE_EARG, "options.prompt '%s' has no {text}; insert {text} at the position of the text",
                          o->prompt);
@@ -58,6 +62,26 @@ static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_conf
                      s->pooling_from, c->arch->model_type, names);
 }
 
+/* Replaces the prompt by the prompt with the name options.prompt_name. */
+static int select_prompt(aoei_partial_settings *s, const char *dir, const aoe_model_options *o, aoe_error *err) {
+    const char *template = aoei_prompt_find(s->prompts, o->prompt_name), *name;
+    char names[256] = "";
+    const json_t *v;
+    if (!template && o->prompt_optional)
+        return 0;
+    if (template) {
+        aoei_free(s->prompt);
+        return aoei_partial_settings_set_prompt(s, template, err);
+    }
+    json_object_foreach((json_t *)(uintptr_t)s->prompts, name, v) {
+        const size_t at = strlen(names);
+        snprintf(names + at, sizeof names - at, "%s%.40s", at ? ", " : "", name);
+    }
+    return aoei_fail(err, AOE_EARG,
+                     "%s: the model has no prompt '%s' (its prompts: %s); omit options.prompt_name or set options.prompt", dir,
+                     o->prompt_name, *names ? names : "none");
+}
+
 int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
                        const aoe_model_options *o, aoe_error *err) {
     aoei_partial_settings st;
@@ -66,7 +90,8 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     *record = NULL;
     aoei_partial_settings_init(&st);
     if ((rc = apply_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)) ||
-        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)))
+        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)) ||
+        (o->prompt_name && (rc = select_prompt(&st, dir, o, err))))
         goto fail;
     if (!st.prompt && (rc = aoei_partial_settings_set_prompt(&st, "", err)))
         goto fail;

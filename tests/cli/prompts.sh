@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+# Tests the named prompts of a model directory: --prompt-name, and the prompts that `aoe eval retrieval` and `aoe data
+# mine` use automatically. A named prompt must give the same embeddings as the template with the same text.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model model
+rm model/aoe.json
+printf '%s' '{"prompts":{"query":"a cat: ","passage":"the bird ","none":null},"default_prompt_name":"document"}' \
+    >model/config_sentence_transformers.json
+printf 'the dog\na car\nthe bus\n' >texts.txt
+embed() { "$AOE" embed -q -m model texts.txt "$@"; }
+embed --prompt-name query >named
+embed --prompt 'a cat: {text}' | cmp - named
+embed --prompt-name document >named
+embed --prompt 'the bird {text}' | cmp - named
+embed --prompt-name none >named
+embed --prompt '' | cmp - named
+embed | cmp - named
+"$AOE" similarity -q -m model --prompt-name query 'the dog' 'a car' >named
+"$AOE" similarity -q -m model --prompt 'a cat: {text}' 'the dog' 'a car' | cmp - named
+fails "$AOE" embed -q -m model --prompt-name passages texts.txt
+"$AOE" embed -q -m model --prompt-name query --prompt x texts.txt || echo "exit $?"
+# queries and documents
+mkdir -p beir/qrels
+printf '{"_id":"q1","text":"the dog"}\n{"_id":"q2","text":"a car"}\n' >beir/queries.jsonl
+printf '{"_id":"d%s","title":"","text":"%s"}\n' 1 'a dog' 2 'the bus' 3 'a bird' 4 'the cow' >beir/corpus.jsonl
+printf 'query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n' >beir/qrels/test.tsv
+"$AOE" eval retrieval -q -m model beir --json >automatic
+"$AOE" eval retrieval -q -m model beir --json --prompt-name query --doc-prompt 'the bird {text}' | cmp - automatic
+"$AOE" eval retrieval -m model beir --json 2>&1 >/dev/null | grep '^aoe: prompt\|^prompt'
+"$AOE" eval retrieval -m model beir --json --prompt '' 2>&1 >/dev/null | grep -c 'prompt of' || true
+printf 'query\tpositive\nthe dog\ta dog\na car\tthe bus\n' >pairs.tsv
+"$AOE" data mine -m model pairs.tsv --scores >automatic 2>notes
+grep 'prompt of' notes
+"$AOE" data mine -q -m model pairs.tsv --scores --prompt 'the bird {text}' >documents
+if cmp -s automatic documents; then
+    echo "the prompt of the queries has no effect"
+fi
+"$AOE" data mine -q -m model pairs.tsv --scores --threads 2 | cmp - automatic
+# the cosine of query and positive is the cosine of the embeddings with the two prompts
+printf 'the dog\n' | "$AOE" embed -q -m model --prompt-name query --normalize --format tsv >q
+printf 'a dog\n' | "$AOE" embed -q -m model --prompt-name document --normalize --format tsv >d
+sed -n 's/.*"query":"the dog".*"positive_score":\([0-9.]*\).*/\1/p' automatic | sed 's/,.*//' >score
+paste q d score | awk '{ n = int((NF - 1) / 2); s = 0; for (i = 1; i <= n; i++) s += $i * $(i + n); d = s - $NF
+    print (d < 1e-5 && d > -1e-5) ? "equal cosine" : "cosine " s ", score " $NF }'
