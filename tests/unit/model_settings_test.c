@@ -505,7 +505,7 @@ static void reads_prompts(void **state) {
         int code;
     } cases[] = {
         {"{\"prompts\":{\"a\":\"x {text}\"}}", "prompt \"a\" contains {text}", AOE_EUNSUPPORTED},
-        {"{\"prompts\":{\"a\":null}}", "prompt \"a\" is not a string", AOE_EFORMAT},
+        {"{\"prompts\":{\"a\":7}}", "prompt \"a\" is not a string", AOE_EFORMAT},
         {"{\"prompts\":{\"a\":\"x\"},\"default_prompt_name\":\"b\"}", "default_prompt_name \"b\" is not among the prompts",
          AOE_EFORMAT},
         {"{\"truncate_dim\":4}", "truncate_dim 4 is not supported", AOE_EUNSUPPORTED},
