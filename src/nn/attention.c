@@ -54,11 +54,17 @@ typedef struct head_work {
     aoei_dropout_row drop;   /* dropout parameters of the current query; counter[1] is the position of the query */
     float *p, *dropped, *ds; /* [ROWS, ld] each: probabilities; probabilities after dropout; gradients of the scores */
     size_t ld;
-    float *diagonals;   /* [2 keys - 1] sums of ds for each distance of key and query; used if there are gradients of biases */
-    const float *bias;  /* bias of the current query head for distance 0; the biases of other distances are at their distance
-                           from this element; NULL: there are no biases */
-    aoei_bf16 *operand; /* [ROWS, ld] copy of p, dropped or ds, rounded to bf16 for a matmul */
-    float *dk, *dv;     /* [keys, d] each: float32 sums of dk and dv, used if the tensors dk and dv are bf16 */
+    float *diagonals;  /* [2 keys - 1] sums of ds for each distance of key and query; used if there are gradients of biases */
+    const float *bias; /* bias of the current query head for distance 0; the biases of other distances are at their distance
+                          from this element; NULL: there are no biases */
+    size_t row, n_rows, row_ld; /* relative positions of the text: first row; number of rows; n_rows rounded up to 16 */
+    /* c2p [ROWS, row_ld]: products of queries and the keys of the rows; p2c [n_rows, ld]: products of the queries of the rows
+     * and keys; dc2p and dp2c: their gradients */
+    float *c2p, *p2c, *dc2p, *dp2c;
+    float *dq;                 /* [ROWS, d] gradients of queries, used with relative positions */
+    aoei_bf16 *row_operand;    /* [n_rows, ld] or [ROWS, row_ld] gradients, rounded to bf16 for a matmul */
+    aoei_bf16 *operand;        /* [ROWS, ld] copy of p, dropped or ds, rounded to bf16 for a matmul */
+    float *dk, *dv;            /* [keys, d] each: float32 sums of dk and dv, used if the tensors dk and dv are bf16 */
     void *packed_k, *packed_v; /* k^T and v^T, each [d, keys], packed as right-hand sides of matmuls */
     float *gemm_scratch;       /* scratch memory of matmul kernels */
 } head_work;
@@ -68,7 +74,8 @@ typedef struct scratch_sizes {
     /* Sizes of each buffer. block: p, dropped and ds. operand: operand. sums: dk and dv. packed: packed_k and packed_v.
      * diagonals: diagonals. */
     size_t block, operand, sums, packed, diagonals;
-    size_t total; /* size of all buffers together */
+    size_t c2p, p2c, dq, row_operand; /* c2p and dc2p; p2c and dp2c; dq; row_operand */
+    size_t total;                     /* size of all buffers together */
 } scratch_sizes;
 
 static size_t round16(size_t n) {
@@ -91,7 +98,14 @@ static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, a
         s.packed = round64(k->gemm_f32_packed_size(a->head_dim, T));
     }
     s.diagonals = a->bias.values.rows ? round64(2 * T * sizeof(float)) : 0;
-    s.total = 3 * s.block + s.operand + 2 * s.sums + 2 * s.packed + s.diagonals;
+    if (a->relative.span) {
+        const size_t most = 2 * T - 1 < 2 * a->relative.span ? 2 * T - 1 : 2 * a->relative.span;
+        s.c2p = round64((queries < ROWS ? queries : ROWS) * round16(most) * sizeof(float));
+        s.p2c = round64(most * round16(T) * sizeof(float));
+        s.dq = round64(ROWS * a->head_dim * sizeof(float));
+        s.row_operand = type == AOEI_BF16 ? (s.c2p > s.p2c ? s.c2p : s.p2c) : 0;
+    }
+    s.total = 3 * s.block + s.operand + 2 * s.sums + 2 * s.packed + s.diagonals + 2 * s.c2p + 2 * s.p2c + s.dq + s.row_operand;
     return s;
 }
 
@@ -135,6 +149,22 @@ static void multiply(const head_work *w, aoei_gemm_args g) {
     (w->job->type == AOEI_BF16 ? k->gemm_bf16 : k->gemm_f32)(&g, w->gemm_scratch);
 }
 
+/* Sets the members of *w for relative positions. memory: their buffers. */
+static void start_relative(head_work *w, const scratch_sizes *size, unsigned char *memory) {
+    const aoei_disentangled *rel = &w->job->a->relative;
+    w->row = rel->rows[rel->longest - w->T];
+    w->n_rows = rel->rows[rel->longest + w->T - 2] - w->row + 1;
+    w->row_ld = round16(w->n_rows);
+    w->c2p = (void *)memory;
+    w->dc2p = (void *)(memory + size->c2p);
+    memory += 2 * size->c2p;
+    w->p2c = (void *)memory;
+    w->dp2c = (void *)(memory + size->p2c);
+    memory += 2 * size->p2c;
+    w->dq = (void *)memory;
+    w->row_operand = (void *)(memory + size->dq);
+}
+
 /* Initializes *w for span `text` of the job, which is text `text` of the batch if the job has a batch. Sets the rows of the
  * span, its dropout parameters and the buffers of worker `worker`. */
 static void start_text(head_work *w, const attention_job *j, size_t text, size_t worker) {
@@ -167,6 +197,8 @@ static void start_text(head_work *w, const attention_job *j, size_t text, size_t
     w->packed_k = s;
     w->packed_v = s + size.packed;
     w->diagonals = (void *)(s + 2 * size.packed);
+    if (j->a->relative.span)
+        start_relative(w, &size, s + 2 * size.packed + size.diagonals);
     w->gemm_scratch = aoei_worker_scratch(j->ctx, worker);
 }
 
@@ -253,6 +285,56 @@ static const float *bias_from(const head_work *w, size_t query, size_t key) {
     return w->bias + ((ptrdiff_t)key - (ptrdiff_t)query);
 }
 
+/* Computes w->p2c for the current head. */
+static void relative_queries(const head_work *w) {
+    const aoei_attention *a = w->job->a;
+    if (a->relative.queries.rows)
+        multiply(w, (aoei_gemm_args){.M = w->n_rows,
+                                     .N = w->keys,
+                                     .K = a->head_dim,
+                                     .a = aoei_tensor_at(a->relative.queries, w->row, w->q_col),
+                                     .a_row = a->relative.queries.ld,
+                                     .a_col = 1,
+                                     .packed = w->packed_k,
+                                     .c = w->p2c,
+                                     .c_row = w->ld,
+                                     .scale = (float)a->scale});
+}
+
+/* Returns the rows of the distances of a query, as a pointer to the row of key 0. The row of key j is at distance -j. */
+static const uint32_t *rows_of(const head_work *w, size_t query) {
+    const aoei_disentangled *rel = &w->job->a->relative;
+    return rel->rows + rel->longest - 1 + query;
+}
+
+/* Adds the products of relative positions to the scores w->p of queries [q0, q0 + rows). */
+static void add_relative(const head_work *w, size_t q0, size_t rows) {
+    const attention_job *j = w->job;
+    const aoei_disentangled *rel = &j->a->relative;
+    if (rel->keys.rows)
+        multiply(w, (aoei_gemm_args){.M = rows,
+                                     .N = w->n_rows,
+                                     .K = j->a->head_dim,
+                                     .a = aoei_tensor_at(j->q, w->first + q0, w->q_col),
+                                     .a_row = j->q.ld,
+                                     .a_col = 1,
+                                     .b = aoei_tensor_at(rel->keys, w->row, w->k_col),
+                                     .b_row = 1,
+                                     .b_col = rel->keys.ld,
+                                     .c = w->c2p,
+                                     .c_row = w->row_ld,
+                                     .scale = (float)j->a->scale});
+    for (size_t r = 0; r < rows; r++) {
+        const key_range attended = row_keys(w, q0 + r);
+        const uint32_t *from = rows_of(w, q0 + r);
+        float *p = w->p + r * w->ld, *c2p = w->c2p + r * w->row_ld;
+        for (size_t k = attended.begin; k < attended.end && rel->keys.rows; k++)
+            p[k] += c2p[*(from - k) - w->row];
+        for (size_t k = attended.begin; k < attended.end && rel->queries.rows; k++)
+            p[k] += w->p2c[(*(from - k) - w->row) * w->ld + k];
+    }
+}
+
 /* Computes w->p[rows, keys] = softmax(scale q k^T + bias) for queries [q0, q0 + rows). */
 static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
@@ -266,6 +348,8 @@ static void probabilities(const head_work *w, size_t q0, size_t rows, key_range 
                                  .c = w->p + keys.begin,
                                  .c_row = w->ld,
                                  .scale = (float)j->a->scale});
+    if (j->a->relative.span)
+        add_relative(w, q0, rows);
     for (size_t r = 0; r < rows; r++) {
         const key_range attended = row_keys(w, q0 + r);
         float *p = w->p + r * w->ld + attended.begin;
@@ -291,6 +375,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     pack_transposed(&w, w.packed_k, j->k);
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         start_head(&w, head);
+        relative_queries(&w);
         for (size_t q0 = begin; q0 < end; q0 += ROWS) {
             const size_t rows = end - q0 < ROWS ? end - q0 : ROWS;
             const key_range keys = block_keys(&w, q0, rows);
@@ -329,7 +414,7 @@ void aoei_attention_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch) {
     attention_job j = {.ctx = ctx, .a = a, .type = q.type, .q = q, .k = k, .v = v, .out = out, .scratch = scratch.data};
-    assert(!a->causal && !a->window && !a->bias.values.rows);
+    assert(!a->causal && !a->window && !a->bias.values.rows && !a->relative.span);
     take_spans(&j, spans, n);
     run_forward(&j);
 }
@@ -411,11 +496,120 @@ static void add_diagonals(const head_work *w, size_t q0, size_t rows) {
     }
 }
 
+/* Returns x[n, ld] as an operand of a matmul, rounded to bf16 if the tensors are bf16. */
+static const void *row_operand(const head_work *w, const float *x, size_t n) {
+    if (w->job->type == AOEI_F32)
+        return x;
+    aoei_kernels_of(w->job->ctx)->to_bf16(w->row_operand, x, n);
+    return w->row_operand;
+}
+
+/* Adds the gradients of the scores of queries [q0, q0 + rows) to dc2p and dp2c. */
+static void scatter_relative(const head_work *w, size_t q0, size_t rows) {
+    memset(w->dc2p, 0, rows * w->row_ld * sizeof *w->dc2p);
+    for (size_t r = 0; r < rows; r++) {
+        const key_range attended = row_keys(w, q0 + r);
+        const uint32_t *from = rows_of(w, q0 + r);
+        const float *ds = w->ds + r * w->ld;
+        for (size_t k = attended.begin; k < attended.end; k++) {
+            const size_t row = *(from - k) - w->row;
+            w->dc2p[r * w->row_ld + row] += ds[k];
+            w->dp2c[row * w->ld + k] += ds[k];
+        }
+    }
+}
+
+/* Adds the gradients through the keys of the rows to w->dq, the gradients of queries [q0, q0 + rows), and to dkeys. */
+static void relative_keys_backward(const head_work *w, size_t q0, size_t rows) {
+    const attention_job *j = w->job;
+    const aoei_disentangled *rel = &j->a->relative;
+    const size_t d = j->a->head_dim;
+    scatter_relative(w, q0, rows);
+    if (!rel->keys.rows)
+        return;
+    const void *dc2p = row_operand(w, w->dc2p, rows * w->row_ld);
+    multiply(w, (aoei_gemm_args){.M = rows,
+                                 .N = d,
+                                 .K = w->n_rows,
+                                 .a = dc2p,
+                                 .a_row = w->row_ld,
+                                 .a_col = 1,
+                                 .b = aoei_tensor_at(rel->keys, w->row, w->k_col),
+                                 .b_row = rel->keys.ld,
+                                 .b_col = 1,
+                                 .c = w->dq,
+                                 .c_row = d,
+                                 .accumulate = 1,
+                                 .scale = 1});
+    multiply(w, (aoei_gemm_args){.M = w->n_rows,
+                                 .N = d,
+                                 .K = rows,
+                                 .a = dc2p,
+                                 .a_row = 1,
+                                 .a_col = w->row_ld,
+                                 .b = aoei_tensor_at(j->q, w->first + q0, w->q_col),
+                                 .b_row = j->q.ld,
+                                 .b_col = 1,
+                                 .c = aoei_tensor_at(rel->dkeys, w->row, w->k_col),
+                                 .c_row = rel->dkeys.ld,
+                                 .accumulate = 1,
+                                 .scale = 1});
+}
+
+/* Adds the gradients through the queries of the rows to dk and dqueries, after all queries of the head. */
+static void relative_queries_backward(const head_work *w, key_sums dk) {
+    const attention_job *j = w->job;
+    const aoei_disentangled *rel = &j->a->relative;
+    const size_t d = j->a->head_dim;
+    if (!rel->queries.rows)
+        return;
+    const void *dp2c = row_operand(w, w->dp2c, w->n_rows * w->ld);
+    multiply(w, (aoei_gemm_args){.M = w->keys,
+                                 .N = d,
+                                 .K = w->n_rows,
+                                 .a = dp2c,
+                                 .a_row = 1,
+                                 .a_col = w->ld,
+                                 .b = aoei_tensor_at(rel->queries, w->row, w->q_col),
+                                 .b_row = rel->queries.ld,
+                                 .b_col = 1,
+                                 .c = dk.data,
+                                 .c_row = dk.ld,
+                                 .accumulate = 1,
+                                 .scale = 1});
+    multiply(w, (aoei_gemm_args){.M = w->n_rows,
+                                 .N = d,
+                                 .K = w->keys,
+                                 .a = dp2c,
+                                 .a_row = w->ld,
+                                 .a_col = 1,
+                                 .b = aoei_tensor_at(j->k, w->k_first, w->k_col),
+                                 .b_row = j->k.ld,
+                                 .b_col = 1,
+                                 .c = aoei_tensor_at(rel->dqueries, w->row, w->q_col),
+                                 .c_row = rel->dqueries.ld,
+                                 .accumulate = 1,
+                                 .scale = 1});
+}
+
+/* Writes w->dq to the rows of dq from row `row` on. */
+static void write_dq(const head_work *w, size_t row, size_t rows) {
+    const size_t d = w->job->a->head_dim;
+    for (size_t r = 0; r < rows; r++) {
+        void *to = aoei_tensor_at(w->job->dq, row + r, w->q_col);
+        if (w->job->dq.type == AOEI_BF16)
+            aoei_kernels_of(w->job->ctx)->to_bf16(to, w->dq + r * d, d);
+        else
+            memcpy(to, w->dq + r * d, d * sizeof *w->dq);
+    }
+}
+
 /* Computes the gradients for queries [q0, q0 + rows): adds to dk and dv, and writes the rows of dq. */
 static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, size_t rows) {
     const attention_job *j = w->job;
     const key_range keys = block_keys(w, q0, rows);
     const size_t row = w->first + q0;
+    const int relative = j->a->relative.span > 0;
     /* the probabilities that the forward pass multiplied by v: w->dropped if there is dropout, otherwise w->p */
     const float *used = w->p;
     probabilities(w, q0, rows, keys);
@@ -439,31 +633,39 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
                                  .b = aoei_tensor_at(j->k, w->k_first + keys.begin, w->k_col),
                                  .b_row = j->k.ld,
                                  .b_col = 1,
-                                 .c = aoei_tensor_at(j->dq, row, w->q_col),
-                                 .c_row = j->dq.ld,
-                                 .c_type = j->dq.type,
+                                 .c = relative ? w->dq : aoei_tensor_at(j->dq, row, w->q_col),
+                                 .c_row = relative ? j->a->head_dim : j->dq.ld,
+                                 .c_type = relative ? AOEI_F32 : j->dq.type,
                                  .scale = 1});
+    if (relative) {
+        relative_keys_backward(w, q0, rows);
+        write_dq(w, row, rows);
+    }
 }
 
 /* Computes the gradients of one query head of one text. Adds to dk and dv, and writes dq. */
 static void backward_head(head_work *w, key_sums dk, key_sums dv, size_t text, size_t head) {
     const aoei_attention *a = w->job->a;
     start_head(w, head);
+    relative_queries(w);
+    if (a->relative.span)
+        memset(w->dp2c, 0, w->n_rows * w->ld * sizeof *w->dp2c);
     if (a->bias.grads.rows)
         memset(w->diagonals, 0, (2 * w->keys - 1) * sizeof *w->diagonals);
     for (size_t q0 = 0; q0 < w->T; q0 += ROWS)
         backward_block(w, dk, dv, q0, w->T - q0 < ROWS ? w->T - q0 : ROWS);
     if (a->bias.grads.rows)
         aoei_score_bias_add(&a->bias, text * a->heads + head, w->diagonals, w->keys, (float)a->scale);
+    if (a->relative.span)
+        relative_queries_backward(w, dk);
 }
 
 /* Computes the gradients of one key-value head of one text, and of the query heads that share this key-value head. */
-static void backward_task(void *arg, size_t task, size_t worker) {
-    const attention_job *j = arg;
+static void backward_text(const attention_job *j, size_t text, size_t kv_head, size_t worker) {
     const aoei_attention *a = j->a;
-    const size_t group = a->heads / a->kv_heads, kv_head = task % a->kv_heads;
+    const size_t group = a->heads / a->kv_heads;
     head_work w;
-    start_text(&w, j, task / a->kv_heads, worker);
+    start_text(&w, j, text, worker);
     w.k_col = kv_head * a->head_dim;
     pack_transposed(&w, w.packed_k, j->k);
     pack_transposed(&w, w.packed_v, j->v);
@@ -473,9 +675,22 @@ static void backward_task(void *arg, size_t task, size_t worker) {
         clear_sums(&w, dv);
     }
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++)
-        backward_head(&w, dk, dv, task / a->kv_heads, head);
+        backward_head(&w, dk, dv, text, head);
     round_sums(&w, j->dk, dk);
     round_sums(&w, j->dv, dv);
+}
+
+static void backward_task(void *arg, size_t task, size_t worker) {
+    const attention_job *j = arg;
+    backward_text(j, task / j->a->kv_heads, task % j->a->kv_heads, worker);
+}
+
+/* Computes the gradients of one key-value head of all texts, in their order. All texts add to the gradients of the keys and
+ * queries of relative positions, so with relative positions only the heads are divided among threads. */
+static void backward_head_task(void *arg, size_t kv_head, size_t worker) {
+    const attention_job *j = arg;
+    for (size_t text = 0; text < j->n_spans; text++)
+        backward_text(j, text, kv_head, worker);
 }
 
 void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
@@ -493,7 +708,10 @@ void aoei_attention_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor
                        .dv = dv,
                        .scratch = scratch.data};
     take_batch(&j, batch);
-    aoei_parallel_for(ctx->pool, batch->n_texts * a->kv_heads, backward_task, &j);
+    if (a->relative.span)
+        aoei_parallel_for(ctx->pool, a->kv_heads, backward_head_task, &j);
+    else
+        aoei_parallel_for(ctx->pool, batch->n_texts * a->kv_heads, backward_task, &j);
 }
 
 void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_tensor dk, aoei_tensor dv, aoei_tensor dout,
@@ -510,7 +728,7 @@ void aoei_attention_spans_backward(const aoe_context *ctx, aoei_tensor dq, aoei_
                        .dk = dk,
                        .dv = dv,
                        .scratch = scratch.data};
-    assert(!a->causal && !a->window && !a->bias.values.rows && dk.type == AOEI_F32 && dv.type == AOEI_F32);
+    assert(!a->causal && !a->window && !a->bias.values.rows && !a->relative.span && dk.type == AOEI_F32 && dv.type == AOEI_F32);
     take_spans(&j, spans, n);
     aoei_parallel_for(ctx->pool, n * a->kv_heads, backward_task, &j);
 }

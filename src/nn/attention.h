@@ -11,6 +11,7 @@
 #include "base/context.h"
 #include "kernels/kernels.h"
 #include "nn/batch.h"
+#include "nn/disentangled.h"
 #include "nn/dropout.h"
 #include "nn/score_bias.h"
 #include "nn/tensor.h"
@@ -23,7 +24,8 @@ typedef struct aoei_attention {
     size_t window;     /* a token attends only to tokens at a distance of less than `window`; 0: the distance is not limited */
     double scale;      /* factor of the scores, usually 1 / sqrt(d) */
     aoei_dropout drop; /* dropout of the probabilities; the mask depends on text, head, query and key */
-    aoei_score_bias bias; /* biases that are added to the scaled scores; zeros: there are no biases */
+    aoei_score_bias bias;       /* biases that are added to the scaled scores; zeros: there are no biases */
+    aoei_disentangled relative; /* relative positions of disentangled attention; zeros: there are none */
 } aoei_attention;
 
 /* Returns the size in bytes of the scratch tensor for texts of up to `longest` tokens. The forward and the backward pass need
@@ -51,9 +53,9 @@ typedef struct aoei_attention_span {
 /* Returns the size in bytes of the scratch tensor for spans of up to max_queries queries and max_keys keys. */
 size_t aoei_attention_spans_scratch(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t max_queries,
                                     size_t max_keys);
-/* Computes the attention of spans[n], without a causal mask, a window or biases. The other arguments are those of
- * aoei_attention_forward. The output of a query is bit-identical to the output that aoei_attention_forward computes if the
- * query attends to these keys. */
+/* Computes the attention of spans[n], without a causal mask, a window, biases or relative positions. The other arguments are
+ * those of aoei_attention_forward. The output of a query is bit-identical to the output that aoei_attention_forward computes if
+ * the query attends to these keys. */
 void aoei_attention_spans_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor q, aoei_tensor k, aoei_tensor v,
                                   const aoei_attention_span *spans, size_t n, const aoei_attention *a, aoei_tensor scratch);
 /* Computes the gradients for spans[n]. dq is float32 or bf16 and is overwritten. dk and dv are float32, and the gradients of
