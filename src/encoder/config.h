@@ -57,6 +57,16 @@ static inline int aoei_layer_set_has(const aoei_layer_set *s, size_t layer) {
     return layer < AOEI_MAX_LAYERS && (s->bits[layer / 64] >> layer % 64 & 1);
 }
 
+/* Relative positions of disentangled attention (DeBERTa, nn/disentangled.h). */
+typedef struct aoei_relative_config {
+    size_t span;         /* half the number of rows of the table of relative positions; 0: there are no relative positions */
+    size_t buckets;      /* number of buckets of distances; 0: distances are not mapped to buckets */
+    size_t max_distance; /* distance from which all distances are in the last bucket */
+    int keys;            /* 1: scores contain the product of the query with the key of the distance ("c2p") */
+    int queries;         /* 1: scores contain the product of the key with the query of the distance ("p2c") */
+    int norm;            /* 1: LayerNorm is applied to the table */
+} aoei_relative_config;
+
 /* Sizes and options of an encoder. If an option that selects a variant is 0, the variant is that of BERT. */
 typedef struct aoei_encoder_config {
     const aoei_arch *arch; /* architecture; static storage */
@@ -96,16 +106,18 @@ typedef struct aoei_encoder_config {
     /* number of rows of the table of score biases: the bias of a head for a pair of a query and a key depends on the bucket of
      * their distance (nn/score_bias.h); 0: there is no table, otherwise AOEI_SCORE_BUCKETS */
     size_t score_buckets;
-    int alibi;                  /* 1: linear score biases with one slope per head are used instead of a position table (ALiBi,
-                                   nn/score_bias.h) */
-    int normalize;              /* 1: config.json requests that vectors are normalized to unit length (static models) */
-    aoei_activation activation; /* activation function of the feed-forward layers */
-    double norm_eps;            /* epsilon of all norms */
-    double hidden_dropout;      /* dropout probability for the outputs of embedding, attention and feed-forward */
-    double attention_dropout;   /* dropout probability for attention probabilities */
-    aoe_pooling pooling;        /* pooling that config.json specifies; AOE_POOLING_AUTO: config.json specifies none */
-    aoei_lora lora;             /* LoRA adapters */
-    size_t n_modules;           /* number of modules between the pooling and the normalization; 0: there are none */
+    int alibi; /* 1: linear score biases with one slope per head are used instead of a position table (ALiBi,
+                  nn/score_bias.h) */
+    aoei_relative_config relative; /* relative positions of disentangled attention */
+    int no_position_table;         /* 1: there is no position table, although `positions` is not 0 */
+    int normalize;                 /* 1: config.json requests that vectors are normalized to unit length (static models) */
+    aoei_activation activation;    /* activation function of the feed-forward layers */
+    double norm_eps;               /* epsilon of all norms */
+    double hidden_dropout;         /* dropout probability for the outputs of embedding, attention and feed-forward */
+    double attention_dropout;      /* dropout probability for attention probabilities */
+    aoe_pooling pooling;           /* pooling that config.json specifies; AOE_POOLING_AUTO: config.json specifies none */
+    aoei_lora lora;                /* LoRA adapters */
+    size_t n_modules;              /* number of modules between the pooling and the normalization; 0: there are none */
     aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
     size_t head_rows; /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
                          loss uses; 0: there is no training head */

@@ -28,7 +28,10 @@ enum {
     AOEI_W_FINAL_NORM, /* weight of the norm that follows the last layer */
     AOEI_W_FINAL_NORM_BIAS,
     AOEI_W_SCORE_BIAS, /* [score_buckets, H] biases of attention scores, which all layers use */
-    AOEI_W_LAYERS      /* number of slots before the layers, which is the slot of the first weight of layer 0 */
+    AOEI_W_RELATIVE,   /* [2 span, D] embeddings of relative positions, which all layers use, and their norm */
+    AOEI_W_RELATIVE_NORM,
+    AOEI_W_RELATIVE_NORM_BIAS,
+    AOEI_W_LAYERS /* number of slots before the layers, which is the slot of the first weight of layer 0 */
 };
 
 #define AOEI_ADAPTERS 7 /* number of linear layers in a transformer layer; each of them can have an adapter */

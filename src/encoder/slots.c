@@ -73,7 +73,7 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         break;
     case AOEI_W_POSITION:
         matrix_slot(s, c->positions, c->hidden);
-        s->absent = c->positions == 0 || c->rope.theta > 0 || c->alibi;
+        s->absent = c->positions == 0 || c->rope.theta > 0 || c->alibi || c->no_position_table;
         break;
     case AOEI_W_TOKEN_TYPE:
         matrix_slot(s, c->token_types, c->hidden);
@@ -83,6 +83,15 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         matrix_slot(s, c->score_buckets, c->heads);
         s->decay = 0;
         s->absent = c->score_buckets == 0;
+        break;
+    case AOEI_W_RELATIVE:
+        matrix_slot(s, 2 * c->relative.span, c->hidden);
+        s->absent = c->relative.span == 0;
+        break;
+    case AOEI_W_RELATIVE_NORM:
+    case AOEI_W_RELATIVE_NORM_BIAS:
+        norm_slot(c, s, kind == AOEI_W_RELATIVE_NORM_BIAS);
+        s->absent |= c->relative.span == 0 || !c->relative.norm;
         break;
     case AOEI_W_FINAL_NORM:
     case AOEI_W_FINAL_NORM_BIAS:

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "encoder/relative_embeddings.h"
 #include "encoder/slots.h"
 #include "encoder/token_pooling.h"
 #include "encoder/transformer_layer.h"
@@ -136,7 +137,7 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
 static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                           const aoei_encoder_config *c, aoei_arena *arena) {
     const aoei_lora *lora = &c->lora;
-    const size_t n = s->n_tokens;
+    const size_t n = s->n_tokens > t->relative.rows ? s->n_tokens : t->relative.rows;
     if (s->mode.training || lora->r)
         t->workspace = aoei_workspace_take(arena, linear_workspace(ctx, c, s->mode.type, n));
     if (!lora->r)
@@ -157,8 +158,12 @@ static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, 
         t->score_bias = aoei_tensor_take(arena, c->heads, aoei_score_bias_cols(s->longest));
     if (c->score_buckets && s->mode.training && !c->lora.r)
         t->score_grads = aoei_tensor_take(arena, s->n_texts * c->heads, AOEI_SCORE_BUCKETS);
-    const aoei_attention a = {
-        .heads = c->heads, .kv_heads = aoei_kv_heads(c), .head_dim = aoei_head_dim(c), .bias.values = t->score_bias};
+    aoei_relative_layout(t, s, c, arena);
+    const aoei_attention a = {.heads = c->heads,
+                              .kv_heads = aoei_kv_heads(c),
+                              .head_dim = aoei_head_dim(c),
+                              .bias.values = t->score_bias,
+                              .relative.span = c->relative.span};
     t->ffn_hidden = aoei_tensor_take_typed(arena, s->mode.type, n, columns);
     t->scratch = aoei_workspace_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, s->longest));
     if (c->rope.theta > 0)
@@ -213,6 +218,7 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
         aoei_score_bias_slopes(t->score_bias, batch->longest);
     else if (c->score_buckets)
         aoei_score_bias_expand(t->score_bias, w[AOEI_W_SCORE_BIAS], batch->longest);
+    aoei_relative_forward(ctx, c, w, t);
     for (size_t l = 0; l < c->layers; l++) {
         const aoei_layer layer = aoei_layer_of(ctx, c, w, NULL, batch, s, drop, l);
         aoei_layer_forward(&layer);
@@ -255,6 +261,7 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
                                        aoei_tensor_rows(t->final_stats, 0, n), w + AOEI_W_FINAL_NORM);
     if (t->score_grads.rows)
         aoei_tensor_zero(ctx, aoei_tensor_rows(t->score_grads, 0, batch->n_texts * c->heads));
+    aoei_relative_clear(ctx, t);
     for (size_t l = c->layers; l-- > 0;) {
         const aoei_layer layer = aoei_layer_of(ctx, c, w, grads, batch, s, drop, l);
         if (s->mode.recompute)
@@ -265,6 +272,7 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
         aoei_score_bias_reduce(grads[AOEI_W_SCORE_BIAS], aoei_tensor_rows(t->score_grads, 0, batch->n_texts * c->heads));
     if (c->lora.r) /* in a model with adapters, the embedding is frozen, so its gradients are not needed */
         return;
+    aoei_relative_backward(ctx, c, w, grads, t);
     if (with_first)
         aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_first, 0, n));
     embedding_backward(ctx, c, w, grads, batch, s, drop, d);

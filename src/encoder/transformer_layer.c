@@ -88,6 +88,25 @@ static double score_scale(const aoei_encoder_config *c) {
     return c->attention_scale > 0 ? c->attention_scale : 1.0 / sqrt((double)aoei_head_dim(c));
 }
 
+/* Returns the relative positions of the attention of the layer. */
+static aoei_disentangled layer_relative(const aoei_layer *layer) {
+    const aoei_transformer_state *s = layer->s;
+    aoei_disentangled r;
+    memset(&r, 0, sizeof r);
+    r.span = layer->c->relative.span;
+    r.rows = s->relative_rows;
+    r.longest = s->longest;
+    if (layer->c->relative.keys) {
+        r.keys = s->relative_keys;
+        r.dkeys = s->relative_dkeys;
+    }
+    if (layer->c->relative.queries) {
+        r.queries = s->relative_queries;
+        r.dqueries = s->relative_dqueries;
+    }
+    return r;
+}
+
 aoei_attention aoei_layer_attention(const aoei_layer *layer) {
     const aoei_encoder_config *c = layer->c;
     const aoei_encoder_dropout *drop = layer->drop;
@@ -99,7 +118,8 @@ aoei_attention aoei_layer_attention(const aoei_layer *layer) {
         .window = aoei_layer_window(c, layer->layer),
         .scale = score_scale(c),
         .drop = aoei_dropout_site(drop, drop ? drop->attention : 0, aoei_site(layer->layer, AOEI_SITE_ATTENTION)),
-        .bias = {.values = layer->s->score_bias, .grads = layer->s->score_grads}};
+        .bias = {.values = layer->s->score_bias, .grads = layer->s->score_grads},
+        .relative = layer_relative(layer)};
 }
 
 aoei_tensor aoei_layer_rope(const aoei_layer *layer) {
@@ -184,6 +204,16 @@ static void queries_and_keys(const aoei_layer *layer, aoei_tensor q, aoei_tensor
     aoei_rmsnorm_forward(layer->ctx, k, l->stats_k, raw_k, layer->w[AOEI_LW_K_NORM], c->norm_plus_one, c->norm_eps);
 }
 
+void aoei_layer_relative(const aoei_layer *layer) {
+    const aoei_transformer_state *s = layer->s;
+    aoei_layer plain = *layer; /* without dropout in adapters, whose masks are those of tokens */
+    plain.drop = NULL;
+    if (layer->c->relative.keys)
+        aoei_layer_linear(&plain, AOEI_LW_K, s->relative_keys, s->relative, NULL);
+    if (layer->c->relative.queries)
+        aoei_layer_linear(&plain, AOEI_LW_Q, s->relative_queries, s->relative, NULL);
+}
+
 /* Computes layer->l.heads, the input of the output layer of the attention, from layer->l.in. */
 static void attend(const aoei_layer *layer) {
     const aoei_layer_state *l = &layer->l;
@@ -193,6 +223,7 @@ static void attend(const aoei_layer *layer) {
                       v = aoei_tensor_cols(l->qkv, Q + K, K);
     queries_and_keys(layer, q, k);
     aoei_layer_linear(layer, AOEI_LW_V, v, l->in, NULL);
+    aoei_layer_relative(layer);
     if (layer->c->rope.theta > 0) /* one call rotates queries and keys, because their columns are adjacent in qkv */
         aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), aoei_layer_rope(layer), 0);
     aoei_attention_forward(layer->ctx, l->heads, q, k, v, layer->batch, &a, layer->s->scratch);

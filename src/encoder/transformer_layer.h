@@ -43,6 +43,8 @@ void aoei_layer_forward(const aoei_layer *layer);
 void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);
 /* Sets *a to the adapter of linear layer `kind` and returns 1. Returns 0 if the layer has no adapter. */
 int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a);
+/* Computes the keys and queries of relative positions with the key and query layers, if the model has relative positions. */
+void aoei_layer_relative(const aoei_layer *layer);
 /* Returns the options of the attention of the layer. */
 aoei_attention aoei_layer_attention(const aoei_layer *layer);
 /* Returns the table of cosines and sines of the rotary positions of the layer. */

@@ -97,6 +97,21 @@ static void qk_norm_backward(const aoei_layer *layer, aoei_tensor to, aoei_tenso
         aoei_tensor_copy(layer->ctx, to, dqk);
 }
 
+/* Computes the gradients through the keys and queries of relative positions: adds to s->relative_grad. */
+static void relative_backward(const aoei_layer *layer) {
+    const aoei_transformer_state *s = layer->s;
+    aoei_layer plain = *layer; /* without dropout, as in aoei_layer_relative */
+    plain.drop = NULL;
+    if (layer->c->relative.keys) {
+        aoei_tensor_copy(layer->ctx, s->relative_keys, s->relative_dkeys);
+        linear_backward(&plain, AOEI_LW_K, s->relative_keys, s->relative, input_grad(s->relative_grad, 1));
+    }
+    if (layer->c->relative.queries) {
+        aoei_tensor_copy(layer->ctx, s->relative_queries, s->relative_dqueries);
+        linear_backward(&plain, AOEI_LW_Q, s->relative_queries, s->relative, input_grad(s->relative_grad, 1));
+    }
+}
+
 /* Computes din, the gradient of `in` (the input of the attention), from dproj, the gradient of the output of the output layer
  * of the attention. If accumulate is 1, the gradient is added to din. */
 static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_tensor din, int accumulate) {
@@ -110,6 +125,11 @@ static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_
                       dv = aoei_tensor_cols(dqkv, Q + K, K);
     const aoei_attention a = aoei_layer_attention(layer);
     linear_backward(layer, AOEI_LW_O, dproj, l->heads, input_grad(dheads, 0));
+    if (layer->c->relative.span) {
+        aoei_layer_relative(layer);
+        aoei_tensor_zero(layer->ctx, layer->s->relative_dkeys);
+        aoei_tensor_zero(layer->ctx, layer->s->relative_dqueries);
+    }
     aoei_attention_backward(layer->ctx, aoei_tensor_cols(dqk, 0, Q), aoei_tensor_cols(dqk, Q, K), dv, dheads,
                             aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K), aoei_tensor_cols(l->qkv, Q + K, K),
                             layer->batch, &a, layer->s->scratch);
@@ -120,6 +140,7 @@ static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_
     linear_backward(layer, AOEI_LW_Q, dq, l->in, input_grad(din, accumulate));
     linear_backward(layer, AOEI_LW_K, dk, l->in, input_grad(din, 1));
     linear_backward(layer, AOEI_LW_V, dv, l->in, input_grad(din, 1));
+    relative_backward(layer);
 }
 
 /* The backward pass of a norm that follows attention or feed-forward, and of the dropout after it. d is the gradient of the

@@ -6,6 +6,8 @@
 #ifndef AOEI_ENCODER_TRANSFORMER_STATE_H
 #define AOEI_ENCODER_TRANSFORMER_STATE_H
 
+#include <stdint.h>
+
 #include "nn/tensor.h"
 
 /* Activations of one layer. In training, they are kept for the backward pass. Only the input of the down layer is not kept: the
@@ -44,9 +46,18 @@ typedef struct aoei_transformer_state {
     aoei_tensor score_bias; /* [H, 2 longest - 1] biases of the attention scores for each distance, if there are biases */
     aoei_tensor score_grads; /* [texts H, AOEI_SCORE_BUCKETS] gradients of the score biases of each text; used in training of
                                 models with learned biases only */
-    aoei_tensor workspace;   /* workspace in which linear layers pack operands; used in training and for frozen weights */
-    aoei_tensor low;         /* workspace of the adapters, for the output of lora_A */
-    aoei_tensor dropped;     /* workspace of the adapters, for the input after dropout; used in training only */
+    aoei_tensor relative;    /* [2 S, D] embeddings of relative positions after their norm, if there are any; S is their span */
+    aoei_tensor relative_keys, relative_queries; /* [2 S, H d] keys and queries of relative positions in the current layer; in
+                                                    the backward pass, then their gradients as operands of matmuls */
+    uint32_t *relative_rows;                     /* [2 longest - 1] row of each distance */
+    size_t longest;                              /* maximum number of tokens of a text; used with relative positions only */
+    aoei_tensor relative_sum;   /* [2 S, D] embeddings of relative positions before their norm; used in training only */
+    aoei_tensor relative_stats; /* [2 S, 2] float32 statistics of their norm; used in training only */
+    aoei_tensor relative_grad;  /* [2 S, D] float32 gradient of `relative`, summed over layers; used in training only */
+    aoei_tensor relative_dkeys, relative_dqueries; /* [2 S, H d] float32 gradients; used in training only */
+    aoei_tensor workspace; /* workspace in which linear layers pack operands; used in training and for frozen weights */
+    aoei_tensor low;       /* workspace of the adapters, for the output of lora_A */
+    aoei_tensor dropped;   /* workspace of the adapters, for the input after dropout; used in training only */
     aoei_tensor grad_b; /* [N, D] gradient as an operand of matmuls: after dropout, or rounded to bf16; used in training only */
     aoei_tensor grad_norm;  /* [N, D] float32 gradient of the output of a norm; used in training of pre-norm models only */
     aoei_tensor grad_qk;    /* [N, H d + K d] float32 gradients of normalized queries and keys; used in bf16 training only */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Tests a whole training step with LoRA adapters. The reference is a step without adapters, in which each weight W is replaced
  * by the merged weight W + scale B A. The losses of both steps must agree. By the chain rule, the gradients of an adapter must
- * be dB = scale dW A^T and dA = scale B^T dW, where dW is the gradient of the merged weight. The tests cover BERT and LLaMA
- * models, adapters for all and for some linear layers, chunks, and recomputation. The bits of the results must not depend on
- * the number of threads.
- * tags: numbers threads
+ * be dB = scale dW A^T and dA = scale B^T dW, where dW is the gradient of the merged weight. The tests cover BERT, LLaMA and
+ * DeBERTa models, adapters for all and for some linear layers, chunks, and recomputation. The bits of the results must not
+ * depend on the number of threads. tags: numbers threads
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,13 +24,16 @@ enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 40, MOST = 1 << 16 };
 static const size_t lengths[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7};
 static const double labels[PAIRS] = {5, 1, 3.5, 0};
 
-/* Returns the configuration of a tiny BERT, or of a tiny LLaMA with grouped heads. targets: bit set of the adapted linear
- * layers. */
-static aoei_encoder_config config_of(int llama, unsigned targets) {
+enum { BERT, LLAMA, DEBERTA, KINDS };
+
+/* Returns the configuration of a tiny BERT, of a tiny LLaMA with grouped heads, or of a tiny DeBERTa, whose query and key
+ * layers have two inputs. targets: bit set of the adapted linear layers. */
+static aoei_encoder_config config_of(int kind, unsigned targets) {
     aoei_encoder_config c;
-    const tiny_model shape = tiny_defaults();
+    tiny_model shape = tiny_defaults();
+    shape.options = kind == DEBERTA ? tiny_deberta : NULL;
     tiny_config(&c, &shape);
-    if (llama) {
+    if (kind == LLAMA) {
         const aoei_encoder_config sizes = c;
         aoei_arch_llama.defaults(&c);
         c.arch = &aoei_arch_llama;
@@ -155,8 +157,8 @@ static void check_adapter(const aoei_encoder_config *c, aoei_tensor dw, const ao
     }
 }
 
-static void check(int llama, unsigned targets, size_t chunk, int recompute, aoei_dtype type, double tolerance) {
-    const aoei_encoder_config c = config_of(llama, targets);
+static void check(int kind, unsigned targets, size_t chunk, int recompute, aoei_dtype type, double tolerance) {
+    const aoei_encoder_config c = config_of(kind, targets);
     aoei_encoder_config whole = c;
     whole.lora.r = 0;
     aoei_tensor *w = weights_create(&c), *merged = weights_create(&c);
@@ -196,23 +198,23 @@ static const unsigned all = (1u << AOEI_ADAPTERS) - 1, q_and_v = 1u << 0 | 1u <<
 
 static void test_float32(void **state) {
     (void)state;
-    for (int llama = 0; llama < 2; llama++) {
-        check(llama, all, 0, 0, AOEI_F32, 5e-6);
-        check(llama, q_and_v, 0, 0, AOEI_F32, 5e-6);
-        check(llama, all, 1, 0, AOEI_F32, 5e-6);
-        check(llama, all, 0, 1, AOEI_F32, 5e-6);
+    for (int kind = 0; kind < KINDS; kind++) {
+        check(kind, all, 0, 0, AOEI_F32, 5e-6);
+        check(kind, q_and_v, 0, 0, AOEI_F32, 5e-6);
+        check(kind, all, 1, 0, AOEI_F32, 5e-6);
+        check(kind, all, 0, 1, AOEI_F32, 5e-6);
     }
 }
 
 static void test_bf16(void **state) {
     (void)state;
-    for (int llama = 0; llama < 2; llama++)
-        check(llama, all, 0, 0, AOEI_BF16, 0.03);
+    for (int kind = 0; kind < KINDS; kind++)
+        check(kind, all, 0, 0, AOEI_BF16, 0.03);
 }
 
 static void test_threads_and_dropout(void **state) {
     (void)state;
-    aoei_encoder_config c = config_of(1, all);
+    aoei_encoder_config c = config_of(LLAMA, all);
     c.lora.dropout = 0.2;
     const aoei_encoder_dropout drop = {.key = {3, 4}};
     aoei_tensor *w = weights_create(&c);

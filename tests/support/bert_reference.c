@@ -181,6 +181,50 @@ static double score_bias(const bert_reference *r, size_t head, size_t i, size_t 
     return r->weights[AOEI_W_SCORE_BIAS][bucket * c->heads + head];
 }
 
+/* The keys and queries [2 S, H d] of the relative positions of DeBERTa in one layer; NULL: scores do not contain their product.
+ */
+typedef struct relative_positions {
+    double *keys, *queries;
+} relative_positions;
+
+static relative_positions relative_create(const bert_reference *r, size_t layer) {
+    const aoei_encoder_config *c = r->config;
+    const size_t n = 2 * c->relative.span, D = c->hidden, Q = aoei_query_width(c);
+    double *const *w = r->weights + aoei_layer_slot(layer, 0), *table = doubles(n * D);
+    relative_positions p = {c->relative.keys ? doubles(n * Q) : NULL, c->relative.queries ? doubles(n * Q) : NULL};
+    if (c->relative.norm)
+        norm(r, table, r->weights[AOEI_W_RELATIVE], r->weights + AOEI_W_RELATIVE_NORM, n);
+    else if (n)
+        memcpy(table, r->weights[AOEI_W_RELATIVE], n * D * sizeof *table);
+    if (p.keys)
+        linear(p.keys, table, w[AOEI_LW_K], w[AOEI_LW_K_BIAS], n, D, Q);
+    if (p.queries)
+        linear(p.queries, table, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS], n, D, Q);
+    free(table);
+    return p;
+}
+
+/* Returns the row of the relative position of query i and key j. Distances up to half the number of buckets have their own
+ * rows, and larger distances are mapped logarithmically. */
+static size_t relative_row(const aoei_encoder_config *c, size_t i, size_t j) {
+    const double r = (double)i - (double)j, span = (double)c->relative.span, middle = floor((double)c->relative.buckets / 2);
+    double size = fabs(r);
+    if (c->relative.buckets && size > middle)
+        size = middle + ceil(log(size / middle) / log(((double)c->relative.max_distance - 1) / middle) * (middle - 1) - 1e-9);
+    return (size_t)fmin(fmax(span + (r < 0 ? -size : size), 0), 2 * span - 1);
+}
+
+/* Returns the sum of the products of relative positions, for query q [d] and key k [d], which are columns from `col` on. */
+static double relative_score(const bert_reference *r, const relative_positions *p, const double *q, const double *k, size_t col,
+                             size_t i, size_t j) {
+    const size_t Q = aoei_query_width(r->config), d = aoei_head_dim(r->config);
+    const size_t at = relative_row(r->config, i, j) * Q + col;
+    double sum = 0;
+    for (size_t e = 0; e < d; e++)
+        sum += (p->keys ? q[e] * p->keys[at + e] : 0) + (p->queries ? k[e] * p->queries[at + e] : 0);
+    return sum;
+}
+
 /* Computes out [T, H d], which is the attention output of all heads. Dropout is applied to the probabilities. */
 static void attention(const bert_reference *r, double *out, const double *q, const double *k, const double *v, size_t layer,
                       size_t text, size_t T) {
@@ -188,6 +232,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
     const size_t H = c->heads, kv = aoei_kv_heads(c), d = aoei_head_dim(c), Q = H * d, K = kv * d;
     const double scale = c->attention_scale > 0 ? c->attention_scale : 1 / sqrt((double)d);
     double *p = doubles(T);
+    const relative_positions relative = relative_create(r, layer);
     memset(out, 0, T * Q * sizeof *out);
     for (size_t h = 0; h < H; h++)
         for (size_t i = 0; i < T; i++) {
@@ -197,6 +242,8 @@ static void attention(const bert_reference *r, double *out, const double *q, con
                 p[j] = attends_to(c, layer, i, j) ? score_bias(r, h, i, j) : -INFINITY;
                 for (size_t e = 0; e < d; e++)
                     p[j] += q[i * Q + h * d + e] * k[j * K + kh * d + e] * scale;
+                if (c->relative.span)
+                    p[j] += scale * relative_score(r, &relative, q + i * Q + h * d, k + j * K + kh * d, h * d, i, j);
                 largest = p[j] > largest ? p[j] : largest;
             }
             for (size_t j = 0; j < T; j++)
@@ -208,6 +255,8 @@ static void attention(const bert_reference *r, double *out, const double *q, con
                     out[i * Q + h * d + e] += share * v[j * K + kh * d + e];
             }
         }
+    free(relative.keys);
+    free(relative.queries);
     free(p);
 }
 

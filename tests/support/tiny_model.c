@@ -4,6 +4,7 @@
 #include "encoder/params.h"
 #include "tiny_model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/random.h"
 #include "encoder/arch.h"
 #include "encoder/arch_bert.h"
+#include "encoder/arch_deberta.h"
 #include "encoder/arch_jina_bert.h"
 #include "encoder/arch_gte.h"
 #include "encoder/arch_llama.h"
@@ -73,6 +75,15 @@ void tiny_mpnet(aoei_encoder_config *c) {
     c->token_types = 0;
     c->norm_eps = 1e-5;
     c->score_buckets = 32;
+}
+
+void tiny_deberta(aoei_encoder_config *c) {
+    c->arch = &aoei_arch_deberta;
+    c->token_types = 0;
+    c->norm_eps = 1e-7;
+    c->no_position_table = 1;
+    c->relative = (aoei_relative_config){.span = 8, .buckets = 8, .max_distance = 30, .keys = 1, .queries = 1, .norm = 1};
+    c->attention_scale = 1 / sqrt(3 * (double)(c->hidden / c->heads));
 }
 
 void tiny_jina_bert(aoei_encoder_config *c) {

@@ -90,11 +90,12 @@ static int equal(const vectors *a, const vectors *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
-static void (*const kinds[])(aoei_encoder_config *c) = {NULL, tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2, tiny_mpnet};
-static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL, "mpnet."};
+static void (*const kinds[])(aoei_encoder_config *c) = {NULL,       tiny_roberta, tiny_llama,  tiny_mistral,
+                                                        tiny_qwen2, tiny_mpnet,   tiny_deberta};
+static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL, "mpnet.", "deberta."};
 /* names of the query and value layers */
-static const char *const some_targets[] = {"query,value",   "query,value",   "q_proj,v_proj",
-                                           "q_proj,v_proj", "q_proj,v_proj", "attn.q,v"};
+static const char *const some_targets[] = {"query,value",   "query,value", "q_proj,v_proj",        "q_proj,v_proj",
+                                           "q_proj,v_proj", "attn.q,v",    "query_proj,value_proj"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Writes a base model of architecture kinds[kind] and adapters of rank 3 for it into the test directory. targets: names of the

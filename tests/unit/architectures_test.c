@@ -84,6 +84,7 @@ static const struct {
     {tiny_jina_bert, "JinaBertModel", "bert."},
     {tiny_gte, "GteModel", "gte."},
     {tiny_new, "NewModel", "new."},
+    {tiny_deberta, "DebertaV2Model", "deberta."},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

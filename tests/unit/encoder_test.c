@@ -52,6 +52,7 @@ static const tiny_model shapes[] = {
     {.hidden = 24, .layers = 3, .heads = 2, .intermediate = 24, .positions = 70, .options = tiny_norms},
     {.hidden = 16, .layers = 3, .heads = 2, .intermediate = 24, .positions = 72, .options = tiny_mpnet},
     {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_jina_bert},
+    {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_deberta},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_nomic},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -255,6 +256,21 @@ static void add_gradient(setup *s, aoei_encoder_state *state, aoe_pooling poolin
     free((void *)(uintptr_t)b.offsets);
 }
 
+/* Asserts that the gradient `sum` over parts of a batch equals the gradient `whole`. With relative positions, the gradients of
+ * the query and key layers contain a product of sums over texts, so the results may differ by rounding errors. */
+static void same_gradient(const setup *s, const float *whole, const float *sum) {
+    double difference = 0, norm = 0;
+    if (!s->c.relative.span) {
+        assert_memory_equal(whole, sum, s->params.count * sizeof *sum);
+        return;
+    }
+    for (size_t i = 0; i < s->params.count; i++) {
+        difference += pow((double)whole[i] - (double)sum[i], 2);
+        norm += pow((double)whole[i], 2);
+    }
+    assert_true(sqrt(difference) <= tolerance[s->type] * sqrt(norm));
+}
+
 /* Asserts that gradients accumulated over parts of a batch equal the gradients of the whole batch. In bf16, this is true only
  * if each part ends at a multiple of 32 tokens. */
 static void check_accumulation(setup *s, float **kept) {
@@ -276,7 +292,7 @@ static void check_accumulation(setup *s, float **kept) {
                 if (bounds[i] < bounds[i + 1])
                     add_gradient(s, &s->training, poolings[k], bounds[i], bounds[i + 1], d);
             float *sum = copy_of(s, s->params.grad);
-            assert_memory_equal(whole, sum, s->params.count * sizeof *sum);
+            same_gradient(s, whole, sum);
             free(sum);
         }
         keep_or_compare(&kept[k], whole, s->params.count);

@@ -3,6 +3,7 @@
  * Tests config.json of all architectures: which keys are read, which values are rejected, and the error messages. Also tests
  * the list of the weights of a model, and model shapes that are selected by name.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,46 @@ static void reads_jina_bert(void **state) {
     aoe_error err;
     assert_int_equal(read_type(&c, "roberta", "\"feed_forward_type\": \"geglu\"", &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "feed_forward_type \"geglu\" is not supported (supported: original)");
+}
+
+#define DEBERTA                                                                                                                \
+    "\"relative_attention\": true, \"share_att_key\": true, \"position_buckets\": 16, \"norm_rel_ebd\": \"layer_norm\", "
+
+static void reads_deberta(void **state) {
+    (void)state;
+    static const struct {
+        const char *more, *fragment;
+        int code;
+    } rejected[] = {
+        {"\"share_att_key\": true", "relative_attention is not true", AOE_EUNSUPPORTED},
+        {"\"relative_attention\": true", "share_att_key is not true", AOE_EUNSUPPORTED},
+        {DEBERTA "\"conv_kernel_size\": 3", "conv_kernel_size 3 is not supported", AOE_EUNSUPPORTED},
+        {DEBERTA "\"embedding_size\": 16", "embedding_size 16 is not supported", AOE_EUNSUPPORTED},
+        {DEBERTA "\"pos_att_type\": []", "pos_att_type contains neither \"c2p\" nor \"p2c\"", AOE_EUNSUPPORTED},
+        {DEBERTA "\"max_relative_positions\": 9, \"pos_att_type\": \"c2p\"", "\"position_buckets\" is 16", AOE_EFORMAT},
+        {DEBERTA "\"max_relative_positions\": 10000000, \"pos_att_type\": \"c2p\"", "\"max_relative_positions\" is 10000000",
+         AOE_EFORMAT},
+    };
+    aoei_encoder_config c;
+    aoei_slot s;
+    assert_int_equal(read_type(&c, "deberta-v2", DEBERTA "\"pos_att_type\": \"p2c|c2p\", \"max_relative_positions\": -1", NULL),
+                     0);
+    assert_true(c.relative.span == 16 && c.relative.buckets == 16 && c.relative.max_distance == 100);
+    assert_true(c.relative.keys && c.relative.queries && c.relative.norm && !c.no_position_table && c.token_types == 0);
+    assert_true(fabs(c.attention_scale - 1 / sqrt(24.0)) < 1e-12);
+    aoei_slot_describe(&c, AOEI_W_RELATIVE, &s);
+    assert_string_equal(s.name, "encoder.rel_embeddings.weight");
+    assert_true(s.rows == 32 && s.cols == 32 && s.decay && !s.absent);
+    assert_int_equal(read_type(&c, "deberta-v2", DEBERTA "\"pos_att_type\": [\"c2p\"], \"position_biased_input\": false", NULL),
+                     0);
+    assert_true(c.relative.keys && !c.relative.queries && c.no_position_table);
+    aoei_slot_describe(&c, AOEI_W_POSITION, &s);
+    assert_true(s.absent);
+    for (size_t i = 0; i < sizeof rejected / sizeof *rejected; i++) {
+        aoe_error err;
+        assert_int_equal(read_type(&c, "deberta-v2", rejected[i].more, &err), rejected[i].code);
+        FRAGMENT(err, rejected[i].fragment);
+    }
 }
 
 static void reads_llama(void **state) {
@@ -606,6 +647,7 @@ int main(void) {
         cmocka_unit_test(reads_roberta),
         cmocka_unit_test(reads_mpnet),
         cmocka_unit_test(reads_jina_bert),
+        cmocka_unit_test(reads_deberta),
         cmocka_unit_test(reads_llama),
         cmocka_unit_test(reads_nomic),
         cmocka_unit_test(reads_gte),
