@@ -37,8 +37,12 @@ const char *aoei_activation_name(aoei_activation a) {
 }
 
 int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    return aoei_key_activation_of(c, config, "hidden_act", file, err);
+}
+
+int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const char *key, const char *file, aoe_error *err) {
     const char *v = aoei_activation_name(c->activation);
-    const int rc = aoei_json_string(config, "hidden_act", &v, NULL, file, err);
+    const int rc = aoei_json_string(config, key, &v, NULL, file, err);
     for (size_t i = 0; !rc && i < ACTIVATIONS; i++)
         if (!strcmp(v, activations[i].name) && (c->gated || !activations[i].gated)) {
             c->activation = activations[i].activation;
@@ -46,8 +50,13 @@ int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char
         }
     return rc ? rc
               : aoei_fail(err, AOE_EUNSUPPORTED,
-                          "%s: hidden_act \"%s\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh%s)", file, v,
+                          "%s: %s \"%s\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh%s)", file, key, v,
                           c->gated ? ", silu" : "");
+}
+
+int aoei_key_embedding_size(size_t *out, const json_t *config, const char *file, aoe_error *err) {
+    const int rc = aoei_json_size(config, "embedding_size", out, file, err);
+    return rc ? rc : aoei_check_size("embedding_size", *out, 1, MAX_HIDDEN, file, err);
 }
 
 int aoei_key_must_be(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err) {

@@ -13,6 +13,10 @@
 /* Reads the key hidden_act into *c. The supported values are names of activations in the library transformers (activations.py).
  * If the key is missing, *c is unchanged. */
 int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
+/* Reads the activation from the key `key`, as aoei_key_activation does for hidden_act. */
+int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const char *key, const char *file, aoe_error *err);
+/* Reads the key embedding_size into *out and checks its range. If the key is missing, *out is unchanged. */
+int aoei_key_embedding_size(size_t *out, const json_t *config, const char *file, aoe_error *err);
 /* Returns the value of hidden_act for an activation; static storage. */
 const char *aoei_activation_name(aoei_activation a);
 /* Checks a string option that aoe supports with only one value, `value`. A missing key is accepted. */

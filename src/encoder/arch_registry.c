@@ -12,6 +12,8 @@
 #include "encoder/arch.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_deberta.h"
+#include "encoder/arch_distilbert.h"
+#include "encoder/arch_electra.h"
 #include "encoder/arch_jina_bert.h"
 #include "encoder/arch_gte.h"
 #include "encoder/arch_llama.h"
@@ -23,10 +25,11 @@
 #include "encoder/arch_static.h"
 #include "encoder/slots.h"
 
-static const aoei_arch *const archs[] = {&aoei_arch_bert,      &aoei_arch_roberta, &aoei_arch_xlm_roberta, &aoei_arch_llama,
-                                         &aoei_arch_mistral,   &aoei_arch_qwen2,   &aoei_arch_static,      &aoei_arch_ran,
-                                         &aoei_arch_mpnet,     &aoei_arch_nomic,   &aoei_arch_jina_bert,   &aoei_arch_qwen3,
-                                         &aoei_arch_ministral, &aoei_arch_new,     &aoei_arch_gte,         &aoei_arch_deberta};
+static const aoei_arch *const archs[] = {
+    &aoei_arch_bert,      &aoei_arch_roberta,    &aoei_arch_xlm_roberta, &aoei_arch_llama,  &aoei_arch_mistral,
+    &aoei_arch_qwen2,     &aoei_arch_static,     &aoei_arch_ran,         &aoei_arch_mpnet,  &aoei_arch_nomic,
+    &aoei_arch_jina_bert, &aoei_arch_qwen3,      &aoei_arch_ministral,   &aoei_arch_new,    &aoei_arch_gte,
+    &aoei_arch_deberta,   &aoei_arch_distilbert, &aoei_arch_camembert,   &aoei_arch_electra};
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
@@ -52,7 +55,7 @@ static const aoei_arch *arch_of(const json_t *config, const char *model_type) {
 }
 
 const char *aoei_arch_names(void) {
-    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, ministral, new, gte, deberta-v2";
+    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, ministral, new, gte, deberta-v2, distilbert, camembert, electra";
 }
 
 /* Checks that the size in bytes of all weights, gradients and optimizer states together fits size_t. */

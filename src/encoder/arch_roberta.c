@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RoBERTa (Liu et al. 2019) and XLM-RoBERTa (Conneau et al. 2020). They differ from BERT in three points:
+ * RoBERTa (Liu et al. 2019), XLM-RoBERTa (Conneau et al. 2020) and CamemBERT (Martin et al. 2020). They differ from BERT in
+ * three points:
  * - Positions start at the padding id + 1, so the first rows of the position table are unused.
  * - Most models have only one token type.
  * - The tensors of the masked-LM head have other names.
@@ -11,7 +12,7 @@
 #include "encoder/arch_keys.h"
 #include "encoder/transformer.h"
 
-static const char *const prefixes[] = {"", "roberta.", NULL};
+static const char *const prefixes[] = {"", "roberta.", "camembert.", "xlm-roberta.", NULL};
 
 #define PAD_ID 1 /* default of pad_token_id; all published models use this value */
 
@@ -55,5 +56,7 @@ static void name_roberta(char *out, size_t size, aoei_slot_group group, size_t k
 
 const aoei_arch aoei_arch_roberta = {
     .model_type = "roberta", .class_name = "RobertaModel", .mlm_class_name = "RobertaForMaskedLM", ROBERTA};
+const aoei_arch aoei_arch_camembert = {
+    .model_type = "camembert", .class_name = "CamembertModel", .mlm_class_name = "CamembertForMaskedLM", ROBERTA};
 const aoei_arch aoei_arch_xlm_roberta = {
     .model_type = "xlm-roberta", .class_name = "XLMRobertaModel", .mlm_class_name = "XLMRobertaForMaskedLM", ROBERTA};

@@ -7,6 +7,7 @@
 #include "encoder/arch.h"
 
 extern const aoei_arch aoei_arch_roberta;
+extern const aoei_arch aoei_arch_camembert;
 extern const aoei_arch aoei_arch_xlm_roberta;
 
 #endif

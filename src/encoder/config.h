@@ -71,13 +71,15 @@ typedef struct aoei_relative_config {
 typedef struct aoei_encoder_config {
     const aoei_arch *arch; /* architecture; static storage */
     size_t hidden;         /* D, hidden size */
-    size_t layers;         /* number of layers */
-    size_t heads;          /* H, number of attention heads */
-    size_t kv_heads;       /* K, number of key-value heads, a divisor of H; 0: K is H */
-    size_t head_dim;       /* d, number of components per head; 0: d is D / H */
-    size_t intermediate;   /* I, feed-forward size */
-    size_t vocab;          /* V, vocabulary size */
-    size_t positions;      /* maximum number of positions; if there is a position table, also its number of rows; 0: no limit */
+    size_t embed_width;  /* E, number of columns of the embedding tables. A linear layer with bias, the projection, follows the
+                            embedding and has D outputs. 0: E is D, and there is no projection */
+    size_t layers;       /* number of layers */
+    size_t heads;        /* H, number of attention heads */
+    size_t kv_heads;     /* K, number of key-value heads, a divisor of H; 0: K is H */
+    size_t head_dim;     /* d, number of components per head; 0: d is D / H */
+    size_t intermediate; /* I, feed-forward size */
+    size_t vocab;        /* V, vocabulary size */
+    size_t positions;    /* maximum number of positions; if there is a position table, also its number of rows; 0: no limit */
     size_t position_offset; /* offset that is added to the position of every token (RoBERTa: padding id + 1) */
     double embed_scale;     /* factor of the word embeddings; 0: they are not scaled */
     double attention_scale; /* factor of the attention scores; 0: 1 / sqrt(d) */
@@ -146,6 +148,10 @@ static inline size_t aoei_kv_heads(const aoei_encoder_config *c) {
 }
 static inline size_t aoei_head_dim(const aoei_encoder_config *c) {
     return c->head_dim || !c->heads ? c->head_dim : c->hidden / c->heads;
+}
+/* Returns E, the number of columns of the embedding tables. */
+static inline size_t aoei_embed_width(const aoei_encoder_config *c) {
+    return c->embed_width ? c->embed_width : c->hidden;
 }
 /* Returns the number of components of the embedding of a text. */
 static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {

@@ -17,8 +17,8 @@
 
 #include "nn/module_chain.h"
 
-/* Slots of the weights outside the layers. The word embedding table is [V, D]; the other two tables have one row per position
- * or per token type; norms are [1, D]. */
+/* Slots of the weights outside the layers. The word embedding table is [V, E]; the other two tables have one row per position
+ * or per token type; the norm of the embedding is [1, E], and the final norm is [1, D]. E is D unless there is a projection. */
 enum {
     AOEI_W_WORD,
     AOEI_W_POSITION,
@@ -31,6 +31,8 @@ enum {
     AOEI_W_RELATIVE,   /* [2 span, D] embeddings of relative positions, which all layers use, and their norm */
     AOEI_W_RELATIVE_NORM,
     AOEI_W_RELATIVE_NORM_BIAS,
+    AOEI_W_EMBED_PROJECTION, /* [D, E] linear layer that follows the embedding if the embedding tables have E columns */
+    AOEI_W_EMBED_PROJECTION_BIAS,
     AOEI_W_LAYERS /* number of slots before the layers, which is the slot of the first weight of layer 0 */
 };
 

@@ -67,16 +67,16 @@ static void norm_slot(const aoei_encoder_config *c, aoei_slot *s, int bias) {
 static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     switch (kind) {
     case AOEI_W_WORD:
-        matrix_slot(s, c->vocab, c->hidden);
+        matrix_slot(s, c->vocab, aoei_embed_width(c));
         s->linear = c->mlm_head;
         s->table = 1;
         break;
     case AOEI_W_POSITION:
-        matrix_slot(s, c->positions, c->hidden);
+        matrix_slot(s, c->positions, aoei_embed_width(c));
         s->absent = c->positions == 0 || c->rope.theta > 0 || c->alibi || c->no_position_table;
         break;
     case AOEI_W_TOKEN_TYPE:
-        matrix_slot(s, c->token_types, c->hidden);
+        matrix_slot(s, c->token_types, aoei_embed_width(c));
         s->absent = c->token_types == 0;
         break;
     case AOEI_W_SCORE_BIAS:
@@ -98,8 +98,15 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
         norm_slot(c, s, kind == AOEI_W_FINAL_NORM_BIAS);
         s->absent |= !c->pre_norm;
         break;
+    case AOEI_W_EMBED_PROJECTION:
+        linear_slot(s, c->hidden, aoei_embed_width(c));
+        s->absent = c->embed_width == 0;
+        break;
+    case AOEI_W_EMBED_PROJECTION_BIAS:
+        bias_slot(s, c->hidden, c->embed_width == 0);
+        break;
     default:
-        norm_slot(c, s, kind == AOEI_W_EMBED_NORM_BIAS);
+        norm_of(c, s, aoei_embed_width(c), kind == AOEI_W_EMBED_NORM_BIAS);
         s->absent |= c->no_embed_norm;
     }
 }

@@ -76,6 +76,8 @@ static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, cons
     const int own = s->mode.training && !s->mode.recompute;
     const size_t n = s->n_tokens;
     aoei_layer_state layer;
+    if (c->embed_width)
+        t->embedded = aoei_tensor_take_typed(arena, s->mode.type, n, c->embed_width);
     aoei_tensor out = aoei_tensor_take_typed(arena, s->mode.type, n, c->hidden);
     if (s->hidden)
         s->hidden[0] = out;
@@ -103,7 +105,7 @@ static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, cons
 
 /* Returns the size in bytes of a packing workspace (nn/linear.h) that is large enough for every linear layer with n tokens. */
 static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, size_t n) {
-    size_t most = 0;
+    size_t most = c->embed_width ? aoei_linear_workspace(ctx, type, n, c->hidden, c->embed_width) : 0;
     for (size_t kind = 0; kind < AOEI_LW_COUNT; kind++) {
         aoei_slot d;
         aoei_slot_describe(c, aoei_layer_slot(0, kind), &d);
@@ -119,9 +121,11 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
     const aoei_dtype type = s->mode.type;
     const size_t D = c->hidden, n = s->n_tokens;
     if (!c->no_embed_norm) {
-        t->embed_sum = aoei_tensor_take_typed(arena, type, n, D);
+        t->embed_sum = aoei_tensor_take_typed(arena, type, n, aoei_embed_width(c));
         t->embed_stats = stats_take(c, arena, n);
     }
+    if (c->embed_width)
+        t->grad_embed = aoei_tensor_take(arena, n, c->embed_width);
     s->grad_last = aoei_tensor_take(arena, n, D);
     s->grad_first = aoei_tensor_take(arena, n, D);
     t->grad_b = aoei_tensor_take_typed(arena, type, n, D);
@@ -191,7 +195,7 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
     const size_t n = batch->n_tokens;
     const int norm = !c->no_embed_norm, kept = norm && s->mode.training;
     const aoei_transformer_state *t = s->own;
-    const aoei_tensor none = {0}, first = aoei_tensor_rows(s->hidden[0], 0, n);
+    const aoei_tensor none = {0}, first = aoei_tensor_rows(c->embed_width ? t->embedded : s->hidden[0], 0, n);
     const aoei_tensor sum = kept ? aoei_tensor_rows(t->embed_sum, 0, n) : first;
     const aoei_tensor stats = kept ? aoei_tensor_rows(t->embed_stats, 0, n) : none;
     aoei_embedding_forward(ctx, sum, w[AOEI_W_WORD], w[AOEI_W_POSITION], c->position_offset, w[AOEI_W_TOKEN_TYPE], batch);
@@ -203,6 +207,25 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
         const aoei_dropout d = aoei_dropout_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, first, first, none, batch, &d);
     }
+    if (c->embed_width)
+        aoei_linear_forward(ctx, aoei_tensor_rows(s->hidden[0], 0, n), first, w[AOEI_W_EMBED_PROJECTION],
+                            w[AOEI_W_EMBED_PROJECTION_BIAS], &(aoei_linear_epilogue){.workspace = t->workspace});
+}
+
+/* Computes the gradients of the projection that follows the embedding from d, the gradient of its output. Returns the gradient
+ * of its input. */
+static aoei_tensor projection_backward(const aoe_context *ctx, const aoei_tensor *w, const aoei_tensor *grads,
+                                       const aoei_batch *batch, const aoei_transformer_state *t, aoei_tensor d) {
+    const aoei_tensor dx = aoei_tensor_rows(t->grad_embed, 0, d.rows), x = aoei_tensor_rows(t->embedded, 0, d.rows);
+    const aoei_linear_grads g = {
+        .dx = dx, .dw = grads[AOEI_W_EMBED_PROJECTION], .db = grads[AOEI_W_EMBED_PROJECTION_BIAS], .workspace = t->workspace};
+    if (x.type != d.type) { /* matmuls need operands of one type */
+        const aoei_tensor operand = aoei_tensor_rows(t->grad_b, 0, d.rows);
+        aoei_dropout_add(ctx, operand, d, (aoei_tensor){0}, batch, &(aoei_dropout){0});
+        d = operand;
+    }
+    aoei_linear_backward(ctx, &g, d, x, w[AOEI_W_EMBED_PROJECTION]);
+    return dx;
 }
 
 static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
@@ -235,6 +258,8 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
                                const aoei_encoder_dropout *drop, aoei_tensor d) {
     const size_t n = batch->n_tokens;
     const aoei_transformer_state *t = s->own;
+    if (c->embed_width)
+        d = projection_backward(ctx, w, grads, batch, t, d);
     if (drop) {
         const aoei_dropout e = aoei_dropout_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, d, d, (aoei_tensor){0}, batch, &e);

@@ -33,7 +33,9 @@ typedef struct aoei_layer_state {
 
 typedef struct aoei_transformer_state {
     aoei_layer_state *layers; /* [layers] activations of each layer, in the arena of the encoder's state */
-    aoei_tensor embed_sum;    /* [N, D] input of the norm of the embedding, if there is one; used in training only */
+    aoei_tensor embedded;     /* [N, E] input of the projection that follows the embedding, if there is a projection */
+    aoei_tensor grad_embed;   /* [N, E] float32 gradient of `embedded`; used in training only */
+    aoei_tensor embed_sum;    /* [N, E] input of the norm of the embedding, if there is one; used in training only */
     aoei_tensor embed_stats;  /* [N, 2] float32 statistics of the norm of the embedding; used in training only */
     aoei_tensor final; /* [N, D] output of the norm that follows the last layer; used in training of pre-norm models only */
     aoei_tensor final_stats; /* [N, 1 or 2] float32 statistics of the norm that follows the last layer; used in training of

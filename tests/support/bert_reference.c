@@ -61,12 +61,15 @@ static double mask(const bert_reference *r, double p, uint32_t site, uint32_t he
     return word[column % 64 / 16] >= (uint32_t)(p * 4294967296.0) ? 1 / (1 - p) : 0;
 }
 
-/* Applies the dropout layer number `site` to x [T, D], the hidden states of one text. */
-static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T) {
-    const size_t D = r->config->hidden;
+/* Applies the dropout layer number `site` to x [T, D], the hidden states or the embeddings of one text. */
+static void drop_columns(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T, size_t D) {
     for (size_t t = 0; t < T; t++)
         for (size_t c = 0; c < D; c++)
             x[t * D + c] *= mask(r, r->drop ? r->drop->hidden : 0, site, 0, text, t, c);
+}
+
+static void drop_rows(const bert_reference *r, double *x, uint32_t site, size_t text, size_t T) {
+    drop_columns(r, x, site, text, T, r->config->hidden);
 }
 
 /* Computes y[T, O] = x[T, I] w[O, I]^T + b[O]. */
@@ -327,22 +330,34 @@ static void layer_forward(const bert_reference *r, double *x, size_t layer, size
     free(branch);
 }
 
+/* Computes x [T, D], the output of the embedding of a text of T tokens. If there is a projection, the tables have E columns. */
+static void embedding(const bert_reference *r, double *x, size_t text, size_t T) {
+    const aoei_encoder_config *c = r->config;
+    const size_t E = aoei_embed_width(c), begin = r->batch->offsets[text];
+    const double *position = r->weights[AOEI_W_POSITION]; /* NULL: no position embeddings */
+    double *e = c->embed_width ? doubles(T * E) : x;
+    for (size_t t = 0; t < T; t++)
+        for (size_t k = 0; k < E; k++)
+            e[t * E + k] = r->weights[AOEI_W_WORD][(size_t)r->batch->ids[begin + t] * E + k] *
+                               (c->embed_scale > 0 ? (double)(float)c->embed_scale : 1) +
+                           (position ? position[(t + c->position_offset) * E + k] : 0) +
+                           (c->token_types ? r->weights[AOEI_W_TOKEN_TYPE][k] : 0);
+    if (!c->no_embed_norm)
+        norm_rows(r, e, e, r->weights + AOEI_W_EMBED_NORM, T, E);
+    drop_columns(r, e, 0, text, T, E);
+    if (!c->embed_width)
+        return;
+    linear(x, e, r->weights[AOEI_W_EMBED_PROJECTION], r->weights[AOEI_W_EMBED_PROJECTION_BIAS], T, E, c->hidden);
+    free(e);
+}
+
 void bert_reference_forward(bert_reference *r) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;
-    const double *position = r->weights[AOEI_W_POSITION]; /* NULL: no position embeddings */
     for (size_t text = 0; text < r->batch->n_texts; text++) {
         const size_t begin = r->batch->offsets[text], T = r->batch->offsets[text + 1] - begin;
         double *x = r->last + begin * D;
-        for (size_t t = 0; t < T; t++)
-            for (size_t k = 0; k < D; k++)
-                x[t * D + k] = r->weights[AOEI_W_WORD][(size_t)r->batch->ids[begin + t] * D + k] *
-                                   (c->embed_scale > 0 ? (double)(float)c->embed_scale : 1) +
-                               (position ? position[(t + c->position_offset) * D + k] : 0) +
-                               (c->token_types ? r->weights[AOEI_W_TOKEN_TYPE][k] : 0);
-        if (!c->no_embed_norm)
-            norm(r, x, x, r->weights + AOEI_W_EMBED_NORM, T);
-        drop_rows(r, x, 0, text, T);
+        embedding(r, x, text, T);
         memcpy(r->first + begin * D, x, T * D * sizeof *x);
         for (size_t l = 0; l < c->layers; l++)
             layer_forward(r, x, l, text, T);

@@ -18,6 +18,8 @@
 #include "encoder/arch_bert.h"
 #include "encoder/arch_deberta.h"
 #include "encoder/arch_jina_bert.h"
+#include "encoder/arch_distilbert.h"
+#include "encoder/arch_electra.h"
 #include "encoder/arch_gte.h"
 #include "encoder/arch_llama.h"
 #include "encoder/arch_mpnet.h"
@@ -192,6 +194,20 @@ void tiny_new(aoei_encoder_config *c) {
     c->rope.scaling = AOEI_ROPE_LINEAR;
     c->rope.factor = 1.5;
     c->rope.positions = c->positions;
+}
+
+void tiny_distilbert(aoei_encoder_config *c) {
+    become(c, &aoei_arch_distilbert);
+}
+
+void tiny_camembert(aoei_encoder_config *c) {
+    tiny_roberta(c);
+    c->arch = &aoei_arch_camembert;
+}
+
+void tiny_electra(aoei_encoder_config *c) {
+    c->arch = &aoei_arch_electra;
+    c->embed_width = 12;
 }
 
 void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed) {

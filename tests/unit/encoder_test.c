@@ -54,6 +54,7 @@ static const tiny_model shapes[] = {
     {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_jina_bert},
     {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_deberta},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_nomic},
+    {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_electra},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 

@@ -368,6 +368,28 @@ static void reads_gte(void **state) {
     }
 }
 
+/* Tests config.json of DistilBERT and ELECTRA. */
+static void reads_distilbert_and_electra(void **state) {
+    (void)state;
+    static const char distilbert[] =
+        "{\"model_type\": \"distilbert\", \"dim\": 24, \"n_heads\": 3, \"n_layers\": 2, \"hidden_dim\": 48, \"vocab_size\": 16, "
+        "\"max_position_embeddings\": 64, \"activation\": \"gelu_new\", \"dropout\": 0.25, \"attention_dropout\": 0.125}";
+    aoei_encoder_config c;
+    aoe_error err;
+    assert_int_equal(read_text(&c, distilbert, NULL), 0);
+    assert_true(c.hidden == 24 && c.heads == 3 && c.layers == 2 && c.intermediate == 48 && c.vocab == 16 && c.positions == 64);
+    assert_true(c.activation == AOEI_GELU_TANH && c.hidden_dropout == 0.25 && c.attention_dropout == 0.125);
+    assert_true(c.token_types == 0 && c.norm_eps == 1e-12);
+    assert_int_equal(read_text(&c, "{\"model_type\": \"distilbert\", \"activation\": \"tanh\"}", &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "activation \"tanh\" is not supported");
+    assert_int_equal(read_type(&c, "electra", "", NULL), 0);
+    assert_true(c.embed_width == 128 && aoei_embed_width(&c) == 128);
+    assert_int_equal(read_type(&c, "electra", "\"embedding_size\": 32", NULL), 0);
+    assert_true(c.embed_width == 0 && aoei_embed_width(&c) == 32);
+    assert_int_equal(read_type(&c, "electra", "\"embedding_size\": 0", &err), AOE_EFORMAT);
+    FRAGMENT(err, "\"embedding_size\" is 0");
+}
+
 static void reads_sliding_windows(void **state) {
     (void)state;
     aoei_encoder_config all;
@@ -651,6 +673,7 @@ int main(void) {
         cmocka_unit_test(reads_llama),
         cmocka_unit_test(reads_nomic),
         cmocka_unit_test(reads_gte),
+        cmocka_unit_test(reads_distilbert_and_electra),
         cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_rope_scaling),
         cmocka_unit_test(rejects_values_for_other_architectures),

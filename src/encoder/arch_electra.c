@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * ELECTRA (Clark et al. 2020). The encoder is BERT, except that the embedding size may differ from the hidden size. In this
+ * case, a linear layer follows the embedding. The heads of the generator and of the discriminator are ignored.
+ */
+#include "encoder/arch_electra.h"
+
+#include "base/json.h"
+#include "encoder/arch_bert.h"
+#include "encoder/arch_keys.h"
+#include "encoder/transformer.h"
+
+static const char *const prefixes[] = {"", "electra.", NULL};
+
+#define EMBEDDING_SIZE 128 /* default of embedding_size */
+
+static int read_electra(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    size_t width = EMBEDDING_SIZE;
+    int rc;
+    if ((rc = aoei_bert_read(c, config, file, err)) || (rc = aoei_key_embedding_size(&width, config, file, err)))
+        return rc;
+    c->embed_width = width != c->hidden ? width : 0;
+    return 0;
+}
+
+static int write_electra(const aoei_encoder_config *c, json_t *config) {
+    const int rc = aoei_bert_write(c, config);
+    const int failed = aoei_keys_add(config, json_pack("{s:I}", "embedding_size", (json_int_t)aoei_embed_width(c)));
+    return rc ? rc : failed;
+}
+
+static void name_electra(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
+    if (group == AOEI_GROUP_OUTER && kind == AOEI_W_EMBED_PROJECTION)
+        aoei_slot_name(out, size, NULL, 0, "embeddings_project.weight");
+    else if (group == AOEI_GROUP_OUTER && kind == AOEI_W_EMBED_PROJECTION_BIAS)
+        aoei_slot_name(out, size, NULL, 0, "embeddings_project.bias");
+    else
+        aoei_bert_name(out, size, group, kind, layer);
+}
+
+const aoei_arch aoei_arch_electra = {
+    .model_type = "electra",
+    .class_name = "ElectraModel",
+    .prefixes = prefixes,
+    .defaults = aoei_bert_defaults,
+    .read = read_electra,
+    .check = aoei_transformer_check,
+    .write = write_electra,
+    .set_shape = aoei_transformer_set_shape,
+    .print_sizes = aoei_transformer_print_sizes,
+    .name = name_electra,
+    .encoder = &aoei_transformer_ops,
+    .max_length = aoei_bert_max_length,
+    .poolings = AOEI_TOKEN_POOLINGS,
+    .default_pooling = AOE_POOLING_LAST_AVG,
+    .supports_adapters = 1,
+};
