@@ -6,9 +6,16 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "encoder/slot_layout.h"
 
-double aoei_lora_scale(const aoei_lora *l) {
-    return l->alpha / (l->rank_stabilized ? sqrt((double)l->r) : (double)l->r);
+aoei_lora_layer aoei_lora_of(const aoei_lora *l, size_t layer, size_t index) {
+    const aoei_lora_layer equal = {l->targets >> index & 1 ? l->r : 0, l->alpha};
+    return l->each && l->r ? l->each[layer * AOEI_ADAPTERS + index] : equal;
+}
+
+double aoei_lora_scale(const aoei_lora *l, size_t layer, size_t index) {
+    const aoei_lora_layer a = aoei_lora_of(l, layer, index);
+    return a.alpha / (l->rank_stabilized ? sqrt((double)a.r) : (double)a.r);
 }
 
 int aoei_check_size(const char *key, size_t value, size_t min, size_t max, const char *file, aoe_error *err) {

@@ -27,19 +27,34 @@ typedef struct aoei_ran_config {
 
 typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;
 
+/* The adapter of one linear layer. */
+typedef struct aoei_lora_layer {
+    size_t r;     /* rank; 0: the layer has no adapter */
+    double alpha; /* alpha of PEFT */
+} aoei_lora_layer;
+
 /* Low-rank adapters of linear layers (LoRA, Hu et al. 2021). They are stored in the format of Hugging Face PEFT. In a model
  * with adapters, the encoder's other weights are frozen. */
 typedef struct aoei_lora {
-    size_t r;            /* rank of the adapters; 0: no adapters */
+    size_t r;            /* rank of the adapters, the largest rank if they differ; 0: no adapters */
     double alpha;        /* alpha of PEFT; aoei_lora_scale computes the scale of the adapters from it */
     int rank_stabilized; /* 1: the scale is alpha / sqrt(r), as in rank-stabilized LoRA; 0: the scale is alpha / r */
     double dropout;      /* dropout probability for the inputs of the adapters */
     unsigned targets; /* set of the linear layers that have an adapter, equal for all encoder layers; if linear layer `kind` has
                          an adapter, bit aoei_adapter_index(kind) (slot_layout.h) is set */
+    /* [layers * AOEI_ADAPTERS] adapter of each linear layer, by encoder layer and adapter index, if ranks, alpha or targets
+     * differ between layers; borrowed. `targets` is then the union over the layers. NULL: all adapters are equal */
+    const aoei_lora_layer *each;
+    int magnitudes; /* 1: weight-decomposed adapters (DoRA): each row of a merged weight is scaled to a stored norm */
+    int replaces;   /* 1: the file of the adapters also contains weights that replace weights of the base model */
 } aoei_lora;
 
-/* Returns the factor of the output of an adapter: alpha / sqrt(r) if rank_stabilized is 1, otherwise alpha / r. */
-double aoei_lora_scale(const aoei_lora *l);
+/* Returns the rank and alpha of the adapter with index `index` (slot_layout.h) of encoder layer `layer`. The rank is 0 if there
+ * is no such adapter. */
+aoei_lora_layer aoei_lora_of(const aoei_lora *l, size_t layer, size_t index);
+/* Returns the factor of the output of an adapter: alpha / sqrt(r) if rank_stabilized is 1, otherwise alpha / r. The arguments
+ * are those of aoei_lora_of; the adapter must exist. */
+double aoei_lora_scale(const aoei_lora *l, size_t layer, size_t index);
 
 #define AOEI_MAX_LAYERS ((size_t)1 << 10) /* maximum number of layers; all published encoders have fewer */
 

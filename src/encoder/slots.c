@@ -175,16 +175,16 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
 }
 
 /* Describes the weight lora_A or lora_B of an adapter. */
-static void describe_adapter(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
-    const size_t index = (kind - AOEI_LW_ADAPTERS) / 2;
+static void describe_adapter(const aoei_encoder_config *c, size_t kind, size_t layer, aoei_slot *s) {
+    const size_t index = (kind - AOEI_LW_ADAPTERS) / 2, r = aoei_lora_of(&c->lora, layer, index).r;
     aoei_slot of = {0};
     describe_layer(c, aoei_adapter_kind(index), &of);
     if ((kind - AOEI_LW_ADAPTERS) % 2)
-        linear_slot(s, of.rows, c->lora.r);
+        linear_slot(s, of.rows, r);
     else
-        linear_slot(s, c->lora.r, of.cols);
+        linear_slot(s, r, of.cols);
     s->adapter = 1 + (int)((kind - AOEI_LW_ADAPTERS) % 2);
-    s->absent = of.absent || !c->lora.r || !(c->lora.targets >> index & 1);
+    s->absent = of.absent || !r;
 }
 
 /* Sets s->name to the tensor name of an adapter weight: the name of the weight of its linear layer, in which the last component
@@ -277,7 +277,7 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
         if (c->arch && c->arch->describe_layer)
             c->arch->describe_layer(c, kind, layer, out);
         else if (kind >= AOEI_LW_ADAPTERS)
-            describe_adapter(c, kind, out);
+            describe_adapter(c, kind, layer, out);
         else
             describe_layer(c, kind, out);
         out->absent |= !aoei_has_norm1(c, layer) && (kind == AOEI_LW_NORM1 || kind == AOEI_LW_NORM1_BIAS);
@@ -298,7 +298,8 @@ size_t aoei_adapter_slot(const aoei_encoder_config *c, size_t slot) {
     if (!c->lora.r || slot < AOEI_W_LAYERS || slot >= aoei_head_slot(c, 0))
         return 0;
     const size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT, index = aoei_adapter_index(kind);
-    if (kind >= AOEI_LW_ADAPTERS || aoei_adapter_kind(index) != kind || !(c->lora.targets >> index & 1))
+    const size_t layer = (slot - AOEI_W_LAYERS) / AOEI_LW_COUNT;
+    if (kind >= AOEI_LW_ADAPTERS || aoei_adapter_kind(index) != kind || !aoei_lora_of(&c->lora, layer, index).r)
         return 0;
     return slot - kind + AOEI_LW_ADAPTERS + 2 * index;
 }

@@ -137,11 +137,11 @@ void aoei_transformer_norm(const aoe_context *ctx, const aoei_encoder_config *c,
 int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a) {
     const aoei_lora *lora = &layer->c->lora;
     const size_t index = aoei_adapter_index(kind), down = AOEI_LW_ADAPTERS + 2 * index;
-    if (!lora->r || !(lora->targets >> index & 1))
+    if (!lora->r || !aoei_lora_of(lora, layer->layer, index).r)
         return 0;
     *a = (aoei_adapter){.down = layer->w[down],
                         .up = layer->w[down + 1],
-                        .scale = aoei_lora_scale(lora),
+                        .scale = aoei_lora_scale(lora, layer->layer, index),
                         .drop = aoei_dropout_site(layer->drop, lora->dropout, aoei_adapter_site(layer->layer, index)),
                         .batch = layer->batch,
                         .low = layer->s->low,

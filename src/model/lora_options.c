@@ -94,6 +94,11 @@ static int change_saved(aoei_lora *lora, const char *dir, const aoe_lora *wanted
 int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const aoe_lora *wanted, aoe_error *err) {
     if (!wanted)
         return 0;
+    if (c->lora.magnitudes || c->lora.replaces)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: training these adapters is not supported, because they %s; merge them first (aoe merge)", f->dir,
+                         c->lora.magnitudes ? "are weight-decomposed (use_dora)"
+                                            : "also replace weights of the base model (modules_to_save or bias)");
     if (f->adapters)
         return change_saved(&c->lora, f->dir, wanted, err);
     if (wanted->r)

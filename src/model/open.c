@@ -9,6 +9,7 @@
 #include "model/open.h"
 
 #include "base/alloc.h"
+#include "base/context.h"
 #include "base/buffer.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -99,6 +100,10 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) || (rc = aoei_weights_place(m, mode, err)) ||
         (rc = aoei_weights_generate(m, mode->seed, err)) || (rc = check_weights_and_open_tokenizer(m, err)))
         return rc;
+    if (m->files.ignored_adapters)
+        aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
+                       "%s: %d adapters of a pooler or a head are left out, because they have no effect on embeddings",
+                       m->files.dir, m->files.ignored_adapters);
     if (m->config.lora.r) /* release the pages of the mapped file that were read for conversions */
         aoei_safetensors_drop(m->files.weights);
     return 0;

@@ -6,9 +6,12 @@
  */
 #include "model/weight_rows.h"
 
+#include <math.h>
+
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "base/pool.h"
+#include "modeldir/adapter_tensors.h"
 #include "nn/adapter.h"
 
 #define BLOCK ((size_t)1 << 16) /* approximate number of elements that a task converts; a task converts complete rows */
@@ -30,6 +33,26 @@ static void read_task(void *arg, size_t task, size_t worker) {
     aoei_st_rows_to_float(r->to + at * r->cols, r->from, r->first + at, rows);
 }
 
+/* Scales each of the merged rows of the weight `slot` to its stored norm (DoRA, Liu et al. 2024, equation 5). `first` is the
+ * number of the first row in the weight. */
+static void scale_rows(const aoe_model *m, aoei_tensor rows, size_t slot, size_t first) {
+    const aoei_st_tensor *magnitudes = aoei_adapter_magnitudes(&m->files, &m->config, slot);
+    aoei_st_tensor vector = *magnitudes;
+    vector.n_dims = 2; /* [rows, 1], so that single rows can be read */
+    vector.shape[0] = aoei_st_elements(magnitudes);
+    vector.shape[1] = 1;
+    for (size_t r = 0; r < rows.rows; r++) {
+        float magnitude, *row = aoei_tensor_at(rows, r, 0);
+        double norm = 0;
+        aoei_st_rows_to_float(&magnitude, &vector, first + r, 1);
+        for (size_t i = 0; i < rows.cols; i++)
+            norm += (double)row[i] * row[i];
+        const float scale = norm > 0 ? (float)(magnitude / sqrt(norm)) : 0;
+        for (size_t i = 0; i < rows.cols; i++)
+            row[i] *= scale;
+    }
+}
+
 void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, size_t n) {
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
@@ -42,7 +65,12 @@ void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, s
         aoei_parallel_for(m->ctx->pool, (n + step - 1) / step, read_task, &r);
     }
     const size_t lora_a = aoei_adapter_slot(&m->config, slot); /* the slot of lora_A; lora_B has the next slot */
-    if (lora_a)
-        aoei_adapter_merge(m->ctx, rows, m->weights[lora_a], aoei_tensor_rows(m->weights[lora_a + 1], first, n),
-                           aoei_lora_scale(&m->config.lora));
+    if (!lora_a)
+        return;
+    const size_t layer = (slot - AOEI_W_LAYERS) / AOEI_LW_COUNT,
+                 index = aoei_adapter_index((slot - AOEI_W_LAYERS) % AOEI_LW_COUNT);
+    aoei_adapter_merge(m->ctx, rows, m->weights[lora_a], aoei_tensor_rows(m->weights[lora_a + 1], first, n),
+                       aoei_lora_scale(&m->config.lora, layer, index));
+    if (m->config.lora.magnitudes)
+        scale_rows(m, rows, slot, first);
 }

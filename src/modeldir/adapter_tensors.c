@@ -5,6 +5,7 @@
  */
 #include "modeldir/adapter_tensors.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "encoder/arch.h"
@@ -30,6 +31,14 @@ static const aoei_st_tensor *find(const aoei_model_files *f, const aoei_encoder_
     return t;
 }
 
+/* Returns an error if the data type of t is not supported. */
+static int check_type(const aoei_model_files *f, const aoei_st_tensor *t, aoe_error *err) {
+    if (t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16)
+        return 0;
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; adapters must be F32, F16 or BF16",
+                     aoei_safetensors_path(f->adapters, t), t->name, aoei_st_dtype_name(t->dtype));
+}
+
 /* Returns an error if t, the tensor of an adapter, is NULL or has a wrong shape or data type. */
 static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_slot *slot, const aoei_st_tensor *t,
                         aoe_error *err) {
@@ -47,23 +56,95 @@ static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c,
                          "%s: tensor '%s' does not have the shape [%zu, %zu]; " AOEI_PEFT_CONFIG
                          " requires this shape for the base model %s; use the base model for which the adapters were trained",
                          path, t->name, slot->rows, slot->cols, f->base_dir);
-    if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; adapters must be F32, F16 or BF16",
-                         path, t->name, aoei_st_dtype_name(t->dtype));
+    return check_type(f, t, err);
+}
+
+/* Returns 1 if the tensor belongs to a module that has no effect on embeddings: the pooler that transformers adds to the
+ * encoder, or a head. PEFT stores copies of the original weights of a module in modules_to_save; they have no effect either. */
+static int has_no_effect(const char *name) {
+    static const char *const parts[] = {"lm_head.",          "pooler.",           "classifier.",     "score.",
+                                        ".original_module.", ".modules_to_save.", "cls.predictions."};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(name, parts[i]))
+            return 1;
     return 0;
 }
 
-/* Returns an error if adapter_model.safetensors contains a tensor that is not in f->tensors, because PEFT would use this tensor
- * and compute different results. n: number of tensors of this file that are in f->tensors. Tensors of a language-model head are
- * ignored. */
-static int check_others(const aoei_model_files *f, const aoei_encoder_config *c, size_t n, aoe_error *err) {
+/* Returns 1 if `name`, a tensor name in adapter_model.safetensors, is the weight slot_name with any prefix. PEFT adds the
+ * component base_layer to the names of weights of adapted modules. */
+static int names_weight(const aoei_encoder_config *c, const char *name, const char *slot_name) {
+    char wanted[256], found[256];
+    const char *base = strstr(name, ".base_layer.");
+    snprintf(found, sizeof found, "%.*s%s", base ? (int)(base - name) : (int)strlen(name), name,
+             base ? base + strlen(".base_layer") : "");
+    for (const char *const *p = c->arch->prefixes; *p; p++) {
+        aoei_peft_name(wanted, sizeof wanted, *p, slot_name);
+        if (!strcmp(found, wanted))
+            return 1;
+    }
+    return 0;
+}
+
+/* If t replaces a weight of the base model (modules_to_save, bias), sets the element of f->tensors for this weight to t. Sets
+ * *found to 1 if it does, and to 0 otherwise. */
+static int replace_weight(aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t, int *found,
+                          aoe_error *err) {
+    *found = 0;
+    for (size_t i = 0; i < aoei_slot_count(c) && c->lora.replaces; i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (slot.absent || slot.adapter || slot.pooled || slot.head || !names_weight(c, t->name, slot.name))
+            continue;
+        if (slot.stored_rows)
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: tensor '%s' replaces a weight that several layers share, which is not supported; merge the "
+                             "adapters with PEFT",
+                             aoei_safetensors_path(f->adapters, t), t->name);
+        const aoei_slot shape = slot;
+        const size_t dims = shape.vector ? 1 : 2, *size = t->shape;
+        if (t->n_dims != dims || size[dims - 1] != shape.cols || (dims == 2 && size[0] != shape.rows))
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s: tensor '%s' does not have the shape of the weight of the base model %s; use the base model for "
+                "which the adapters were trained",
+                aoei_safetensors_path(f->adapters, t), t->name, f->base_dir);
+        const int rc = check_type(f, t, err);
+        f->tensors[i] = t;
+        *found = 1;
+        return rc;
+    }
+    return 0;
+}
+
+/* Returns 1 if t is the vector of magnitudes (DoRA) of an adapter. */
+static int is_magnitude(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
+    for (size_t i = 0; i < aoei_slot_count(c) && c->lora.magnitudes; i++)
+        if (aoei_adapter_slot(c, i) && aoei_adapter_magnitudes(f, c, i) == t)
+            return 1;
+    return 0;
+}
+
+/* Checks the tensors of adapter_model.safetensors that are not weights of adapters. They may replace weights of the base model,
+ * or have no effect on embeddings. Returns an error for other tensors, because PEFT would use them and compute different
+ * results. */
+static int check_others(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     const size_t slots = aoei_slot_count(c);
-    for (size_t i = 0; i < aoei_safetensors_count(f->adapters) && n < aoei_safetensors_count(f->adapters); i++) {
+    for (size_t i = 0; i < aoei_safetensors_count(f->adapters); i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(f->adapters, i);
         size_t slot = 0;
+        int found = 0;
         while (slot < slots && f->tensors[slot] != t)
             slot++;
-        if (slot == slots && !strstr(t->name, "lm_head."))
+        if (slot < slots)
+            continue;
+        if (has_no_effect(t->name)) {
+            f->ignored_adapters += strstr(t->name, ".lora_A.") != NULL && !strstr(t->name, "lm_head.");
+            continue;
+        }
+        const int rc = replace_weight(f, c, t, &found, err);
+        if (rc)
+            return rc;
+        if (!found && !is_magnitude(f, c, t))
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: tensor '%s' does not belong to an adapter of the target_modules in " AOEI_PEFT_CONFIG
                              "; only linear layers of the transformer layers can have adapters",
@@ -72,8 +153,43 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
     return 0;
 }
 
+const aoei_st_tensor *aoei_adapter_magnitudes(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot) {
+    static const char *const ends[] = {"lora_magnitude_vector", "lora_magnitude_vector.weight",
+                                       "lora_magnitude_vector.default.weight"};
+    const aoei_st_tensor *t = NULL;
+    aoei_slot d;
+    char name[256];
+    aoei_slot_describe(c, slot, &d);
+    const int stem = (int)(strlen(d.name) - strlen("weight"));
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !t; i++) {
+        snprintf(name, sizeof name, "%.*s%s", stem, d.name, ends[i]);
+        t = find(f, c, name);
+    }
+    return t;
+}
+
+/* Checks the vectors of magnitudes of all adapters. */
+static int check_magnitudes(const aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    for (size_t i = 0; i < aoei_slot_count(c) && c->lora.magnitudes; i++) {
+        aoei_slot d;
+        if (!aoei_adapter_slot(c, i))
+            continue;
+        aoei_slot_describe(c, i, &d);
+        const aoei_st_tensor *t = aoei_adapter_magnitudes(f, c, i);
+        if (!t || aoei_st_elements(t) != d.rows)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s/" AOEI_PEFT_WEIGHTS
+                             ": the tensor 'lora_magnitude_vector' of '%s' is missing or does not have %zu "
+                             "elements; " AOEI_PEFT_CONFIG " requires it (use_dora); download the adapters again",
+                             f->dir, d.name, d.rows);
+        const int rc = check_type(f, t, err);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
 int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
-    size_t n = 0;
     if (!f->adapters)
         return 0;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
@@ -85,7 +201,7 @@ int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c,
         const int rc = check_tensor(f, c, &slot, f->tensors[i], err);
         if (rc)
             return rc;
-        n++;
     }
-    return check_others(f, c, n, err);
+    const int rc = check_magnitudes(f, c, err);
+    return rc ? rc : check_others(f, c, err);
 }

@@ -109,9 +109,9 @@ static int find_base(aoei_model_files *f, const char *base, int mlm, aoe_error *
 /* Reads the configuration of the adapters and opens their weights. */
 static int open_adapters(aoei_model_files *f, aoei_encoder_config *c, aoe_error *err) {
     char *path = aoei_path_join(f->dir, AOEI_PEFT_WEIGHTS);
-    int rc = path ? aoei_peft_read(&c->lora, f->dir, c, err) : aoei_fail_nomem(err, strlen(f->dir));
+    int rc = path ? aoei_safetensors_open(&f->adapters, path, err) : aoei_fail_nomem(err, strlen(f->dir));
     if (!rc)
-        rc = aoei_safetensors_open(&f->adapters, path, err);
+        rc = aoei_peft_read(&c->lora, &f->lora_layers, f->dir, f->adapters, c, err);
     aoei_free(path);
     return rc;
 }
@@ -168,6 +168,7 @@ void aoei_model_files_close(aoei_model_files *f) {
     aoei_free(f->tensors);
     aoei_free(f->parts);
     aoei_free(f->license);
+    aoei_free(f->lora_layers);
     aoei_free(f->base_dir);
     aoei_free(f->dir);
     *f = (aoei_model_files){0};

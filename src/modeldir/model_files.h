@@ -27,7 +27,9 @@ typedef struct aoei_model_files {
     /* [2 * aoei_slot_count] rows of fused tensors (encoder/arch.h) to which elements of `tensors` point, and their scales;
      * owned. NULL: there are no fused tensors */
     aoei_st_tensor *parts;
-    const char *prefix; /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
+    aoei_lora_layer *lora_layers; /* array to which aoei_lora.each of the configuration points, owned; NULL: none */
+    int ignored_adapters;         /* number of tensors in `adapters` that have no effect on embeddings */
+    const char *prefix;           /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
     /* Name of the data type of all weights, such as "BF16" or "I8"; "mixed" if the types differ. The string is static. */
     const char *storage;
     /* Contents of LICENSE, owned; NULL: none. They are stored in memory, because `dir` may be a checkpoint that training

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "modeldir/layout.h"
+#include "modeldir/peft_match.h"
 
 #define NAME_PREFIX "base_model.model." /* prefix of all tensor names in PEFT files */
 
@@ -216,26 +217,11 @@ static int check_initialization(const json_t *root, const char *file, aoe_error 
 
 /* Returns an error if adapter_config.json contains a setting that is not supported and affects the results. */
 static int check_supported(const json_t *root, const char *file, aoe_error *err) {
-    static const char *const unset[] = {"use_dora",
-                                        "fan_in_fan_out",
-                                        "lora_bias",
-                                        "use_qalora",
-                                        "use_bdlora",
-                                        "rank_pattern",
-                                        "alpha_pattern",
-                                        "modules_to_save",
-                                        "exclude_modules",
-                                        "layers_to_transform",
-                                        "layer_replication",
-                                        "target_parameters",
-                                        "loftq_config",
-                                        "trainable_token_indices",
-                                        "alora_invocation_tokens",
-                                        "arrow_config",
-                                        "kasa_config",
-                                        "monteclora_config",
-                                        "velora_config",
-                                        "megatron_config"};
+    static const char *const unset[] = {
+        "fan_in_fan_out",          "lora_bias",         "use_qalora",   "use_bdlora",
+        "layer_replication",       "target_parameters", "loftq_config", "trainable_token_indices",
+        "alora_invocation_tokens", "arrow_config",      "kasa_config",  "monteclora_config",
+        "velora_config",           "megatron_config"};
     const char *type = NULL, *bias = "none";
     int rc = aoei_json_string(root, "peft_type", &type, NULL, file, err);
     if (!rc)
@@ -245,8 +231,9 @@ static int check_supported(const json_t *root, const char *file, aoe_error *err)
     if (!type || strcmp(type, "LORA") != 0)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: peft_type \"%s\" is not supported (supported: LORA)", file,
                          type ? type : "");
-    if (strcmp(bias, "none") != 0)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: bias \"%s\" is not supported (supported: none)", file, bias);
+    if (strcmp(bias, "none") != 0 && strcmp(bias, "all") != 0 && strcmp(bias, "lora_only") != 0)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: bias \"%s\" is not supported (supported: none, all, lora_only)", file,
+                         bias);
     if ((rc = check_initialization(root, file, err)))
         return rc;
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
@@ -256,56 +243,148 @@ static int check_supported(const json_t *root, const char *file, aoe_error *err)
     return 0;
 }
 
-/* Reads the key target_modules and sets *targets to a bit mask as in aoei_lora.targets. file: path for messages. */
-static int read_targets(unsigned *targets, const json_t *root, const aoei_encoder_config *c, const char *file, aoe_error *err) {
+/* Returns an error if target_modules is neither a list of names nor a string. Sets *last to the last name. */
+static int check_targets(const char **last, const json_t *root, const char *file, aoe_error *err) {
     const json_t *list = json_object_get(root, "target_modules");
-    const char *text = json_string_value(list);
-    if (text && !strcmp(text, "all-linear"))
-        return aoei_peft_targets(targets, NULL, 0, c, 1, err);
+    *last = json_string_value(list);
+    if (*last && **last)
+        return 0;
     if (!json_is_array(list) || !json_array_size(list))
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: target_modules must be a list of names, or \"all-linear\"", file);
-    const size_t n = json_array_size(list);
-    const char **names = aoei_calloc(n, sizeof *names);
-    int rc = names ? 0 : aoei_fail_nomem(err, n * sizeof *names);
-    for (size_t i = 0; i < n && !rc; i++) {
-        names[i] = json_string_value(json_array_get(list, i));
-        if (!names[i] || !*names[i])
-            rc = aoei_fail(err, AOE_EFORMAT, "%s: an element of target_modules is not a name; correct it", file);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: target_modules must be a list of names, a regular expression or \"all-linear\"", file);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        *last = json_string_value(json_array_get(list, i));
+        if (!*last || !**last)
+            return aoei_fail(err, AOE_EFORMAT, "%s: an element of target_modules is not a name; correct it", file);
     }
-    if (!rc && (rc = aoei_peft_targets(targets, names, n, c, 1, err)) == AOE_EARG) {
+    return 0;
+}
+
+/* Returns the prefix of the names of modules in the file of the adapters: one of c->arch->prefixes. adapters: NULL if unknown.
+ */
+static const char *module_prefix(const aoei_safetensors *adapters, const aoei_encoder_config *c) {
+    char start[256], layers[128];
+    const char *const *p = c->arch->prefixes;
+    c->arch->name(layers, sizeof layers, AOEI_GROUP_LAYER, AOEI_LW_Q, 0);
+    layers[strcspn(layers, "0123456789")] = 0;
+    for (; adapters && *p; p++) {
+        aoei_peft_name(start, sizeof start, *p, layers);
+        for (size_t i = 0; i < aoei_safetensors_count(adapters); i++)
+            if (!strncmp(aoei_safetensors_at(adapters, i)->name, start, strlen(start)))
+                return *p;
+    }
+    return "";
+}
+
+/* Sets each[layers * AOEI_ADAPTERS] to the adapters of all linear layers, and lora->targets to their union. */
+static int match_modules(aoei_lora *lora, aoei_lora_layer *each, const json_t *root, const aoei_encoder_config *c,
+                         const char *prefix, const char *file, aoe_error *err) {
+    lora->targets = 0;
+    for (size_t i = 0; i < c->layers * AOEI_ADAPTERS; i++) {
+        const size_t layer = i / AOEI_ADAPTERS, kind = aoei_adapter_kind(i % AOEI_ADAPTERS);
+        aoei_slot slot;
+        char key[256];
+        aoei_slot_describe(c, aoei_layer_slot(layer, kind), &slot);
+        each[i] = (aoei_lora_layer){.r = slot.absent ? 0 : lora->r, .alpha = lora->alpha};
+        snprintf(key, sizeof key, "%s%.*s", prefix, (int)(strlen(slot.name) - strlen(".weight")), slot.name);
+        const int rc = slot.absent ? 0 : aoei_peft_match(&each[i], root, key, layer, file, err);
+        if (rc)
+            return rc;
+        if (each[i].r)
+            lora->targets |= 1u << i % AOEI_ADAPTERS;
+    }
+    return 0;
+}
+
+/* Returns 1 if all encoder layers have the same targets, with the rank and alpha of adapter_config.json. */
+static int are_equal(const aoei_lora *lora, const aoei_lora_layer *each, const aoei_encoder_config *c) {
+    for (size_t i = 0; i < c->layers * AOEI_ADAPTERS; i++) {
+        const size_t r = lora->targets >> i % AOEI_ADAPTERS & 1 ? lora->r : 0;
+        if (each[i].r != r || (r && each[i].alpha != lora->alpha))
+            return 0;
+    }
+    return 1;
+}
+
+/* Sets lora->r to the largest rank and checks all ranks and alphas. */
+static int check_each(aoei_lora *lora, const aoei_lora_layer *each, const aoei_encoder_config *c, const char *file,
+                      aoe_error *err) {
+    lora->r = 0;
+    for (size_t i = 0; i < c->layers * AOEI_ADAPTERS; i++) {
+        if (each[i].r > c->hidden)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: rank_pattern contains the rank %zu, but ranks must be from 1 to %zu; correct it", file,
+                             each[i].r, c->hidden);
+        if (each[i].r && !(each[i].alpha > 0 && each[i].alpha <= AOEI_MAX_ALPHA))
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: alpha_pattern contains %g, but alpha must be positive and at most 1e6; correct it", file,
+                             each[i].alpha);
+        lora->r = each[i].r > lora->r ? each[i].r : lora->r;
+    }
+    return 0;
+}
+
+/* Reads which linear layers have adapters, and their ranks and alphas. */
+static int read_targets(aoei_lora *lora, aoei_lora_layer **out, const json_t *root, const aoei_encoder_config *c,
+                        const char *prefix, const char *file, aoe_error *err) {
+    const char *last;
+    int rc = check_targets(&last, root, file, err);
+    if (rc)
+        return rc;
+    aoei_lora_layer *each = aoei_calloc(c->layers * AOEI_ADAPTERS + 1, sizeof *each);
+    if (!each)
+        return aoei_fail_nomem(err, c->layers * AOEI_ADAPTERS * sizeof *each);
+    rc = match_modules(lora, each, root, c, prefix, file, err);
+    if (!rc && !lora->targets) {
+        rc = fail_unknown(last, c, err);
         aoei_error_prefix(err, "%s", file);
+        rc = rc == AOE_ENOMEM ? rc : AOE_EFORMAT;
         if (err)
-            err->code = AOE_EFORMAT;
-        rc = AOE_EFORMAT;
+            err->code = rc;
     }
-    aoei_free(names);
+    if (!rc && !are_equal(lora, each, c) && !(rc = check_each(lora, each, c, file, err))) {
+        lora->each = *out = each;
+        return 0;
+    }
+    aoei_free(each);
     return rc;
 }
 
-int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+/* Reads the settings of all adapters, except their targets. */
+static int read_settings(aoei_lora *lora, const json_t *root, const aoei_encoder_config *c, const char *file, aoe_error *err) {
+    const char *bias = "none";
+    int rc;
+    lora->alpha = 8; /* PEFT's default */
+    if ((rc = aoei_json_need_size(root, "r", &lora->r, file, err)) ||
+        (rc = aoei_json_double(root, "lora_alpha", &lora->alpha, file, err)) ||
+        (rc = aoei_json_double(root, "lora_dropout", &lora->dropout, file, err)) ||
+        (rc = aoei_json_bool(root, "use_rslora", &lora->rank_stabilized, file, err)) ||
+        (rc = aoei_json_bool(root, "use_dora", &lora->magnitudes, file, err)) ||
+        (rc = aoei_json_string(root, "bias", &bias, NULL, file, err)))
+        return rc;
+    lora->replaces = strcmp(bias, "none") != 0 || !is_unset(json_object_get(root, "modules_to_save"));
+    if (lora->r < 1 || lora->r > c->hidden)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, but must be from 1 to %zu; correct the value", file, lora->r,
+                         c->hidden);
+    if (!(lora->alpha > 0 && lora->alpha <= AOEI_MAX_ALPHA))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"lora_alpha\" is %g, but must be positive and at most 1e6; correct the value",
+                         file, lora->alpha);
+    if (!(lora->dropout >= 0 && lora->dropout < 1))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"lora_dropout\" is %g, but must be at least 0 and below 1; correct the value",
+                         file, lora->dropout);
+    return 0;
+}
+
+int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, const char *dir, const aoei_safetensors *adapters,
+                   const aoei_encoder_config *c, aoe_error *err) {
     json_t *root;
     char *file;
     *lora = (aoei_lora){0};
+    *each = NULL;
     int rc = load_config(&root, &file, dir, err);
-    if (rc || (rc = aoei_peft_check(c, err)) || (rc = check_supported(root, file, err)) ||
-        (rc = aoei_json_need_size(root, "r", &lora->r, file, err)))
-        goto done;
-    lora->alpha = 8; /* PEFT's default */
-    if ((rc = aoei_json_double(root, "lora_alpha", &lora->alpha, file, err)) ||
-        (rc = aoei_json_double(root, "lora_dropout", &lora->dropout, file, err)) ||
-        (rc = aoei_json_bool(root, "use_rslora", &lora->rank_stabilized, file, err)) ||
-        (rc = read_targets(&lora->targets, root, c, file, err)))
-        goto done;
-    if (lora->r < 1 || lora->r > c->hidden)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, but must be from 1 to %zu; correct the value", file, lora->r,
-                       c->hidden);
-    else if (!(lora->alpha > 0 && lora->alpha <= AOEI_MAX_ALPHA))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_alpha\" is %g, but must be positive and at most 1e6; correct the value",
-                       file, lora->alpha);
-    else if (!(lora->dropout >= 0 && lora->dropout < 1))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"lora_dropout\" is %g, but must be at least 0 and below 1; correct the value",
-                       file, lora->dropout);
-done:
+    if (!rc && !(rc = aoei_peft_check(c, err)) && !(rc = check_supported(root, file, err)) &&
+        !(rc = read_settings(lora, root, c, file, err)))
+        rc = read_targets(lora, each, root, c, module_prefix(adapters, c), file, err);
     json_decref(root);
     aoei_free(file);
     return rc;
@@ -357,14 +436,52 @@ int aoei_peft_append_targets(aoei_buffer *names, const aoei_lora *lora, const ao
     return rc;
 }
 
+/* Adds to `config` the complete names of all adapted modules, and their ranks and alphas where they differ from those of `l`.
+ * Dots in names of patterns are escaped, because the names are regular expressions. Returns 0 or -1. */
+static int add_each(json_t *config, const aoei_encoder_config *c) {
+    json_t *names = json_array(), *ranks = json_object(), *alphas = json_object();
+    int failed = !names || !ranks || !alphas;
+    for (size_t i = 0; i < c->layers * AOEI_ADAPTERS && !failed; i++) {
+        const aoei_lora_layer a = c->lora.each[i];
+        aoei_slot slot;
+        char name[128], pattern[256];
+        size_t n = 0;
+        if (!a.r)
+            continue;
+        aoei_slot_describe(c, aoei_layer_slot(i / AOEI_ADAPTERS, aoei_adapter_kind(i % AOEI_ADAPTERS)), &slot);
+        snprintf(name, sizeof name, "%.*s", (int)(strlen(slot.name) - strlen(".weight")), slot.name);
+        for (const char *p = name; *p; p++) {
+            if (*p == '.')
+                pattern[n++] = '\\';
+            pattern[n++] = *p;
+        }
+        pattern[n] = 0;
+        failed = json_array_append_new(names, json_string(name)) ||
+                 (a.r != c->lora.r && json_object_set_new(ranks, pattern, json_integer((json_int_t)a.r))) ||
+                 (a.alpha != c->lora.alpha && json_object_set_new(alphas, pattern, json_real(a.alpha)));
+    }
+    failed |= json_object_set(config, "target_modules", names) || json_object_set(config, "rank_pattern", ranks) ||
+              json_object_set(config, "alpha_pattern", alphas);
+    json_decref(names);
+    json_decref(ranks);
+    json_decref(alphas);
+    return failed ? -1 : 0;
+}
+
 json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const char *prefix) {
     const aoei_lora *l = &c->lora;
     json_t *names = target_names(l, c, 1), *name = aoei_name_json(base);
     json_t *alpha = l->alpha < 1e9 && floor(l->alpha) == l->alpha ? json_integer((json_int_t)l->alpha) : json_real(l->alpha);
-    return json_pack("{s:s, s:s, s:o, s:I, s:o, s:f, s:b, s:s, s:b, s:b, s:n, s:b, s:o}", "peft_type", "LORA", "task_type",
-                     *prefix ? "CAUSAL_LM" : "FEATURE_EXTRACTION", "base_model_name_or_path", name, "r", (json_int_t)l->r,
-                     "lora_alpha", alpha, "lora_dropout", l->dropout, "use_rslora", l->rank_stabilized, "bias", "none",
-                     "use_dora", 0, "fan_in_fan_out", 0, "modules_to_save", "inference_mode", 1, "target_modules", names);
+    json_t *config =
+        json_pack("{s:s, s:s, s:o, s:I, s:o, s:f, s:b, s:s, s:b, s:b, s:n, s:b, s:o}", "peft_type", "LORA", "task_type",
+                  *prefix ? "CAUSAL_LM" : "FEATURE_EXTRACTION", "base_model_name_or_path", name, "r", (json_int_t)l->r,
+                  "lora_alpha", alpha, "lora_dropout", l->dropout, "use_rslora", l->rank_stabilized, "bias", "none", "use_dora",
+                  0, "fan_in_fan_out", 0, "modules_to_save", "inference_mode", 1, "target_modules", names);
+    if (config && l->each && add_each(config, c)) {
+        json_decref(config);
+        return NULL;
+    }
+    return config;
 }
 
 void aoei_peft_name(char *out, size_t size, const char *prefix, const char *slot_name) {

@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "encoder/config.h"
+#include "modeldir/safetensors.h"
 
 #define AOEI_MAX_ALPHA 1e6 /* maximum supported value of alpha */
 
@@ -21,9 +22,12 @@ int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err);
  * with aoei_free. Errors: AOE_EFORMAT, AOE_ENOENT (the directory does not exist), AOE_ENOMEM. */
 int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *err);
 
-/* Reads DIR/adapter_config.json into lora. c: configuration of the base model. Errors: AOE_EFORMAT, AOE_ENOMEM,
- * AOE_EUNSUPPORTED (for example DoRA, rank patterns or modules_to_save; the message names the feature). */
-int aoei_peft_read(aoei_lora *lora, const char *dir, const aoei_encoder_config *c, aoe_error *err);
+/* Reads DIR/adapter_config.json into lora. If ranks, alphas or targets differ between layers, lora->each is an array that the
+ * caller also receives in *each and frees with aoei_free; otherwise *each is NULL. adapters: open file of the weights, whose
+ * names show the prefix of module names; NULL: no prefix. c: configuration of the base model. Errors: AOE_EFORMAT, AOE_ENOMEM,
+ * AOE_EUNSUPPORTED (the message names the setting). */
+int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, const char *dir, const aoei_safetensors *adapters,
+                   const aoei_encoder_config *c, aoe_error *err);
 
 /* Sets *targets to a bit mask, as in aoei_lora.targets, of the linear layers with the given names. names: [n] names such as
  * "q_proj" or "attention.output.dense". If n is 0, all linear layers are selected. lenient: 1 if unknown names are ignored,

@@ -135,7 +135,9 @@ static const char *storage_name(const aoei_model_files *f, const aoei_encoder_co
 static const aoei_safetensors *file_of(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot) {
     aoei_slot d;
     aoei_slot_describe(c, slot, &d);
-    return d.adapter ? f->adapters : d.pooled ? f->modules[d.pooled - 1] : f->weights;
+    if (f->adapters && aoei_safetensors_find(f->adapters, f->tensors[slot]->name) == f->tensors[slot])
+        return f->adapters; /* a weight of an adapter, or a replaced weight of the base model */
+    return d.pooled ? f->modules[d.pooled - 1] : f->weights;
 }
 
 /* Returns an error that names the first invalid element of t. An element is invalid if it is NaN or infinite, or -128 in an I8

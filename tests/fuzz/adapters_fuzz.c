@@ -3,7 +3,6 @@
  * remaining bytes are the contents of the selected file; the other file is valid. If the directory can be opened, the shapes of
  * the adapters must match the base model. Otherwise, there must be an error message.
  */
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static size_t sizes[2];
 
 static void check(const aoe_model *m) {
     const aoei_lora *l = &m->config.lora;
-    if (!l->r || !l->targets || isnan(aoei_lora_scale(l)))
+    if (!l->r || !l->targets || !(l->alpha > 0))
         abort();
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot d;

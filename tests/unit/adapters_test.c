@@ -19,6 +19,7 @@
 #include "aoe_train.h"
 #include "base/bf16.h"
 #include "base/context.h"
+#include "base/json.h"
 #include "encoder/params.h"
 #include "encoder/slots.h"
 #include "modeldir/peft.h"
@@ -425,6 +426,117 @@ static void reads_data_types_of_adapters(void **state) {
     }
 }
 
+/* Adds to the weights file of the adapter directory dir a vector of `size` elements with the value 2 for each tensor whose name
+ * contains `like`. The name of a vector is the name of the tensor in which `like` and what follows it is replaced by `by`. */
+static void add_vectors(const char *dir, const char *like, const char *by, size_t size) {
+    char *path = test_path(dir, AOEI_PEFT_WEIGHTS), *new_path = test_path(dir, "new"), names[64][160];
+    aoei_safetensors *f;
+    aoei_st_writer *w;
+    aoei_st_entry e[96];
+    static float values[4096];
+    size_t added = 0;
+    assert_int_equal(aoei_safetensors_open(&f, path, NULL), 0);
+    const size_t n = aoei_safetensors_count(f);
+    for (size_t i = 0; i < n; i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(f, i);
+        const char *at = strstr(t->name, like);
+        e[i] = (aoei_st_entry){t->name, AOEI_ST_F32, t->n_dims, {t->shape[0], t->n_dims > 1 ? t->shape[1] : 1}};
+        if (at)
+            snprintf(names[added++], sizeof *names, "%.*s%s", (int)(at - t->name), t->name, by);
+    }
+    for (size_t i = 0; i < added; i++)
+        e[n + i] = (aoei_st_entry){names[i], AOEI_ST_F32, 1, {size}};
+    assert_int_equal(aoei_st_writer_open(&w, new_path, e, n + added, NULL), 0);
+    for (size_t i = 0; i < n + added; i++) {
+        const size_t elements = i < n ? aoei_st_elements(aoei_safetensors_at(f, i)) : size;
+        for (size_t k = 0; k < size && i >= n; k++)
+            values[k] = 2;
+        if (i < n)
+            aoei_st_to_float(values, aoei_safetensors_at(f, i));
+        assert_int_equal(aoei_st_writer_write(w, values, elements * sizeof *values, NULL), 0);
+    }
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    aoei_safetensors_close(f);
+    assert_int_equal(rename(new_path, path), 0);
+    free(new_path);
+    free(path);
+}
+
+/* Sets a key of adapter_config.json; value: JSON. */
+static void configure(const char *dir, const char *key, const char *value) {
+    char *path = test_path(dir, AOEI_PEFT_CONFIG);
+    json_t *root;
+    assert_int_equal(aoei_json_load(&root, path, NULL), 0);
+    assert_int_equal(json_object_set_new(root, key, json_loads(value, JSON_DECODE_ANY, NULL)), 0);
+    assert_int_equal(aoei_json_save(root, path, NULL), 0);
+    json_decref(root);
+    free(path);
+}
+
+/* Asserts that adapters cannot be trained further, and that the message contains `fragment`. */
+static void expect_not_trainable(const char *adapters, const char *fragment) {
+    aoe_lora lora;
+    aoe_model *m;
+    aoe_error err = {0};
+    aoe_lora_defaults(&lora);
+    const aoei_open_mode training = {.lora = &lora};
+    assert_int_equal(aoei_model_open_for(&m, test_model_context, adapters, NULL, &training, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, fragment);
+}
+
+/* Tests weight-decomposed adapters (DoRA): each row of a merged weight has the stored norm. */
+static void scales_rows_to_magnitudes(void **state) {
+    (void)state;
+    char *base, *adapters, *merged = test_path(test_dir, "merged");
+    aoe_model *m;
+    aoe_error err = {0};
+    write_both(0, "query", &base, &adapters);
+    configure(adapters, "use_dora", "true");
+    assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_EFORMAT);
+    FRAGMENT(err, "lora_magnitude_vector");
+    add_vectors(adapters, "lora_A.weight", "lora_magnitude_vector", 32);
+    expect_not_trainable(adapters, "use_dora");
+    merge(adapters, merged, AOE_STORAGE_F32);
+    m = open_as(merged, AOE_DTYPE_F32, &unmerged);
+    for (size_t layer = 0; layer < 2; layer++)
+        for (size_t kind = AOEI_LW_Q; kind <= AOEI_LW_K; kind += AOEI_LW_K - AOEI_LW_Q) {
+            const aoei_tensor w = m->weights[aoei_layer_slot(layer, kind)];
+            double norm = 0;
+            for (size_t i = 0; i < w.cols; i++)
+                norm += (double)((const float *)w.data)[i] * ((const float *)w.data)[i];
+            assert_int_equal(fabs(sqrt(norm) - 2) < 1e-5, kind == AOEI_LW_Q);
+        }
+    aoe_model_close(m);
+    remove_both(base, adapters);
+    test_dir_remove(merged);
+}
+
+/* Tests weights of the base model that the file of the adapters replaces (modules_to_save and bias). */
+static void replaces_weights(void **state) {
+    (void)state;
+    char *base, *adapters, *merged = test_path(test_dir, "merged");
+    aoe_model *m;
+    aoe_error err = {0};
+    write_both(0, "query", &base, &adapters);
+    add_vectors(adapters, "query.lora_A.weight", "query.base_layer.bias", 32);
+    add_vectors(adapters, "encoder.layer.0.attention.self.query.lora_A", "embeddings.LayerNorm.weight", 32);
+    assert_int_equal(aoe_model_open(&m, test_model_context, adapters, NULL, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "does not belong to an adapter");
+    configure(adapters, "bias", "\"lora_only\"");
+    configure(adapters, "modules_to_save", "[\"embeddings.LayerNorm\"]");
+    expect_not_trainable(adapters, "modules_to_save");
+    merge(adapters, merged, AOE_STORAGE_F32);
+    m = open_as(merged, AOE_DTYPE_F32, &unmerged);
+    assert_true(*(const float *)m->weights[AOEI_W_EMBED_NORM].data == 2);
+    assert_true(*(const float *)m->weights[aoei_layer_slot(1, AOEI_LW_Q_BIAS)].data == 2);
+    assert_true(*(const float *)m->weights[aoei_layer_slot(1, AOEI_LW_K_BIAS)].data != 2);
+    aoe_model_close(m);
+    const vectors x = embed_as(adapters, AOE_DTYPE_F32, &inference), y = embed_as(merged, AOE_DTYPE_F32, &inference);
+    assert_true(equal(&x, &y));
+    remove_both(base, adapters);
+    test_dir_remove(merged);
+}
+
 static void rejects_damaged_adapters(void **state) {
     (void)state;
     static const struct {
@@ -438,7 +550,10 @@ static void rejects_damaged_adapters(void **state) {
         {"layer.1.output.dense.lora_B", NULL, NULL, 0.5f, AOE_EFORMAT,
          "'base_model.model.encoder.layer.1.output.dense.lora_B.weight' is missing"},
         {NULL, NULL, "layer.0.attention.self.key.lora_A", 0.5f, AOE_EFORMAT, "does not have the shape [3, 32]"},
-        {NULL, "base_model.model.pooler.dense.lora_A.weight", NULL, 0.5f, AOE_EUNSUPPORTED, "does not belong to an adapter"},
+        {NULL, "base_model.model.pooler.dense.lora_A.weight", NULL, 0.5f, 0, NULL}, /* has no effect on embeddings */
+        {NULL, "base_model.model.encoder.lora_A.weight", NULL, 0.5f, AOE_EUNSUPPORTED, "does not belong to an adapter"},
+        {NULL, "base_model.model.encoder.layer.0.output.LayerNorm.bias", NULL, 0.5f, AOE_EUNSUPPORTED,
+         "does not belong to an adapter"}, /* adapter_config.json has no modules_to_save */
         {NULL, NULL, NULL, (float)NAN, AOE_ENUMERIC, "contains NaN at element 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -638,6 +753,8 @@ int main(void) {
         cmocka_unit_test(quantizes_frozen_weights),
         cmocka_unit_test(finds_tokenizer_and_base),
         cmocka_unit_test(reads_data_types_of_adapters),
+        cmocka_unit_test(scales_rows_to_magnitudes),
+        cmocka_unit_test(replaces_weights),
         cmocka_unit_test(rejects_damaged_adapters),
         cmocka_unit_test(rejects_invalid_options),
         cmocka_unit_test(new_adapters_change_nothing),

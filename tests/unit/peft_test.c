@@ -27,11 +27,19 @@ static unsigned bit(size_t kind) {
     return 1u << aoei_adapter_index(kind);
 }
 
+static aoei_lora_layer layers[2 * AOEI_ADAPTERS]; /* adapters of the last configuration whose layers differ */
+
 /* Writes text to adapter_config.json in the test directory and reads it. Returns 0 or the error code. */
 static int read_text(aoei_lora *lora, const char *text, aoe_error *err) {
     const aoei_encoder_config c = bert();
     free(test_write_text(test_dir, AOEI_PEFT_CONFIG, text));
-    return aoei_peft_read(lora, test_dir, &c, err);
+    aoei_lora_layer *each;
+    const int rc = aoei_peft_read(lora, &each, test_dir, NULL, &c, err);
+    assert_true(lora->each == each || rc);
+    for (size_t i = 0; i < sizeof layers / sizeof *layers && each; i++)
+        layers[i] = each[i];
+    aoei_free(each);
+    return rc;
 }
 
 static void reads_configurations(void **state) {
@@ -61,6 +69,47 @@ static void reads_configurations(void **state) {
         0);
 }
 
+/* Tests settings that select layers, ranks and alphas by names and regular expressions. */
+static void reads_patterns(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings; /* settings in addition to "r" and "target_modules" */
+        size_t r[2];          /* rank of the query layer in both encoder layers */
+        double alpha[2];      /* alpha of the query layer in both encoder layers */
+        size_t value;         /* rank of the value layer of the second encoder layer */
+    } cases[] = {
+        {"\"layers_to_transform\": [1]", {0, 4}, {0, 8}, 4},
+        {"\"layers_to_transform\": 0, \"layers_pattern\": \"layer\"", {4, 0}, {8, 0}, 0},
+        {"\"layers_to_transform\": [0], \"layers_pattern\": [\"blocks\", \"layer\"]", {4, 0}, {8, 0}, 0},
+        {"\"exclude_modules\": [\"layer.1.attention.self.value\"]", {4, 4}, {8, 8}, 0},
+        {"\"exclude_modules\": \".*layer\\\\.1.*value\"", {4, 4}, {8, 8}, 0},
+        {"\"rank_pattern\": {\"0.attention.self.query\": 2}", {2, 4}, {8, 8}, 4},
+        {"\"rank_pattern\": {\"layer\\\\.[1-9]\\\\..*\": 6}", {4, 6}, {8, 8}, 6},
+        {"\"alpha_pattern\": {\"layer.1.attention.self.query\": 3}", {4, 4}, {8, 3}, 4},
+        {"\"modules_to_save\": [\"encoder.layer.1.attention.self.value\"]", {4, 4}, {8, 8}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        aoei_lora l;
+        aoe_error err = {0};
+        snprintf(text, sizeof text, "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\", \"value\"], %s}",
+                 cases[i].settings);
+        if (read_text(&l, text, &err))
+            fail_msg("case %zu: %s", i, err.message);
+        assert_non_null(l.each);
+        for (size_t layer = 0; layer < 2; layer++) {
+            const aoei_lora_layer *a = &layers[layer * AOEI_ADAPTERS + aoei_adapter_index(AOEI_LW_Q)];
+            if (a->r != cases[i].r[layer] || (a->r && a->alpha != cases[i].alpha[layer]))
+                fail_msg("case %zu, layer %zu: rank %zu, alpha %g", i, layer, a->r, a->alpha);
+        }
+        if (layers[AOEI_ADAPTERS + aoei_adapter_index(AOEI_LW_V)].r != cases[i].value)
+            fail_msg("case %zu: wrong rank of the value layer", i);
+    }
+    aoei_lora l;
+    assert_int_equal(read_text(&l, "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \".*(query|value)\"}", NULL), 0);
+    assert_int_equal(l.targets, bit(AOEI_LW_Q) | bit(AOEI_LW_V));
+}
+
 static void test_rejected(void **state) {
     (void)state;
     static const struct {
@@ -70,11 +119,6 @@ static void test_rejected(void **state) {
         {"[]", "not a JSON object", AOE_EFORMAT},
         {"{\"peft_type\": \"IA3\"}", "peft_type \"IA3\"", AOE_EUNSUPPORTED},
         {"{\"r\": 4}", "peft_type", AOE_EUNSUPPORTED},
-        {"{\"peft_type\": \"LORA\", \"bias\": \"all\"}", "bias \"all\"", AOE_EUNSUPPORTED},
-        {"{\"peft_type\": \"LORA\", \"use_dora\": true}", "use_dora", AOE_EUNSUPPORTED},
-        {"{\"peft_type\": \"LORA\", \"rank_pattern\": {\"query\": 8}}", "rank_pattern", AOE_EUNSUPPORTED},
-        {"{\"peft_type\": \"LORA\", \"modules_to_save\": [\"pooler\"]}", "modules_to_save", AOE_EUNSUPPORTED},
-        {"{\"peft_type\": \"LORA\", \"layers_to_transform\": 3}", "layers_to_transform", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"pissa_niter_4\"}", "\"pissa_niter_4\"", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"olora\"}", "\"olora\"", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"init_lora_weights\": \"loftq\"}", "\"loftq\"", AOE_EUNSUPPORTED},
@@ -85,6 +129,17 @@ static void test_rejected(void **state) {
         {"{\"peft_type\": \"LORA\", \"alora_invocation_tokens\": [5]}", "alora_invocation_tokens", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"arrow_config\": {\"top_k\": 3}}", "arrow_config", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"use_bdlora\": {\"nblocks\": 1}}", "use_bdlora", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"bias\": \"some\"}", "bias \"some\"", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \"(\"}", "", AOE_EUNSUPPORTED},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \"query\"}", "'query'", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"rank_pattern\": {\"query\": 999}}", "rank 999",
+         AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"rank_pattern\": {\"query\": 0}}",
+         "rank_pattern", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"alpha_pattern\": {\"query\": -1}}",
+         "alpha_pattern", AOE_EFORMAT},
+        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"query\"], \"exclude_modules\": [7]}", "exclude_modules",
+         AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"target_modules\": [\"query\"]}", "\"r\"", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 0, \"target_modules\": [\"query\"]}", "\"r\" is 0", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 99999, \"target_modules\": [\"query\"]}", "\"r\" is 99999", AOE_EFORMAT},
@@ -94,7 +149,6 @@ static void test_rejected(void **state) {
          AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 0, \"target_modules\": [\"query\"]}", "lora_alpha", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4}", "target_modules", AOE_EUNSUPPORTED},
-        {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \".*query\"}", "target_modules", AOE_EUNSUPPORTED},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [7]}", "not a name", AOE_EFORMAT},
         {"{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"q_proj\"]}", "'q_proj'; its linear layers are query, key",
          AOE_EFORMAT},
@@ -142,7 +196,9 @@ static void test_round_trip(void **state) {
         assert_non_null(j);
         assert_int_equal(aoei_json_save(j, path, NULL), 0);
         json_decref(j);
-        assert_int_equal(aoei_peft_read(&l, test_dir, &c, NULL), 0);
+        aoei_lora_layer *each;
+        assert_int_equal(aoei_peft_read(&l, &each, test_dir, NULL, &c, NULL), 0);
+        assert_null(each);
         assert_true(l.r == 5 && l.alpha == 7.5 && l.dropout == 0.25 && l.rank_stabilized == c.lora.rank_stabilized);
         assert_int_equal(l.targets, targets);
     }
@@ -213,12 +269,9 @@ static void test_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_configurations),
-                                       cmocka_unit_test(test_rejected),
-                                       cmocka_unit_test(names_with_layer_numbers),
-                                       cmocka_unit_test(test_round_trip),
-                                       cmocka_unit_test(test_written_names),
-                                       cmocka_unit_test(test_base_directory),
-                                       cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_configurations), cmocka_unit_test(reads_patterns),
+                                       cmocka_unit_test(test_rejected),        cmocka_unit_test(names_with_layer_numbers),
+                                       cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_written_names),
+                                       cmocka_unit_test(test_base_directory),  cmocka_unit_test(test_names)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
