@@ -161,6 +161,17 @@ AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the number of component
  * Errors: AOE_ENOENT (no default model), AOE_EARG (size is too small). */
 AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
 
+/* Writes the directory of a model to dir[size], NUL-terminated, for aoe_model_open. `name` is one of:
+ *   1. an existing path, which is copied; it takes precedence over a name
+ *   2. ORG/NAME or NAME, optionally followed by @REVISION (a branch, a tag or a commit; default: main): a model of the Hugging
+ *      Face Hub in the cache on this machine, which `aoe pull`, aoe_hub_pull or a Python program downloaded. The cache is
+ *      $HF_HUB_CACHE, otherwise $HUGGINGFACE_HUB_CACHE, otherwise $HF_HOME/hub; HF_HOME is $XDG_CACHE_HOME/huggingface or
+ *      ~/.cache/huggingface if it is not set. This function sends no requests.
+ * Any other text is copied; aoe_model_open then reports that it does not exist. Errors: AOE_ENOENT (a name that contains '/' or
+ * '@' is not in the cache, or only a part of the model is; the message shows the command that downloads it), AOE_EARG (size is
+ * too small), AOE_ENOMEM. */
+AOE_API int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *AOE_NULLABLE err);
+
 /* ----------------------------------------------------------------- embedding */
 
 /* An embedder computes the embeddings of texts and owns the memory for activations. Only one thread may use it at a time. */

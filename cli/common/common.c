@@ -86,10 +86,11 @@ const cli_option cli_general_table[CLI_GENERAL_COUNT] = {
 const cli_option cli_model_table[CLI_MODEL_COUNT] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_TEXT,
+     .kind = CLI_MODEL,
      .value = "DIR",
      AT(cli_model_options, dir),
-     .help = "model directory, or a directory with LoRA adapters",
+     .help = "model directory, a directory with LoRA adapters, or the name ORG/NAME[@REVISION] of a model that aoe pull "
+             "downloaded",
      .fallback = CLI_DEFAULT_MODEL},
     CLI_OPTION_BASE_MODEL(AT(cli_model_options, o.base)),
     {.name = "pooling",
@@ -252,11 +253,16 @@ void cli_model_defaults(cli_model_options *m) {
 }
 
 char *cli_find_model(const char *given) {
-    char dir[PATH_MAX];
-    if (given && *given)
-        return cli_strdup(given);
-    if (!aoe_default_model(dir, sizeof dir, NULL))
+    char usual[PATH_MAX], dir[PATH_MAX];
+    aoe_error err;
+    if (!given || !*given)
+        given = aoe_default_model(usual, sizeof usual, NULL) ? NULL : usual;
+    if (given && !aoe_model_find(dir, sizeof dir, given, &err))
         return cli_strdup(dir);
+    if (given) {
+        cli_fail("%s", err.message);
+        return NULL;
+    }
     cli_fail("no default model found; give a model directory with -m DIR or $AOE_MODEL, or create one with aoe init");
     return NULL;
 }

@@ -51,6 +51,7 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
             snprintf(out, size, "%g", *(const double *)target);
         break;
     case CLI_TEXT:
+    case CLI_MODEL:
         if (*(const char *const *)target)
             snprintf(out, size, "%s", *(const char *const *)target);
         break;

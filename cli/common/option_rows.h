@@ -36,7 +36,7 @@
     }
 #define CLI_OPTION_BASE_MODEL(target)                                                                                          \
     {                                                                                                                          \
-        .name = "base", .kind = CLI_TEXT, .value = "DIR", target, .help = "directory of the base model of the LoRA adapters",  \
+        .name = "base", .kind = CLI_MODEL, .value = "DIR", target, .help = "directory of the base model of the LoRA adapters", \
         .fallback = "the model named in adapter_config.json"                                                                   \
     }
 #define CLI_OPTION_COLUMNS(target, form, about, usual)                                                                         \

@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -211,6 +212,32 @@ size_t cli_choose(const char *const *names, const char *text, const char *noun, 
     return n;
 }
 
+static void add_owned(cli_args *a, char *text) {
+    a->owned = cli_realloc(a->owned, (a->n_owned + 1) * sizeof *a->owned);
+    a->owned[a->n_owned++] = text;
+}
+
+/* Sets *text to the directory of the model that it names; see aoe_model_find. Returns CLI_GO, or 1 after reporting that the
+ * model is missing. */
+static int find_model(cli_args *args, const char **text) {
+    char dir[PATH_MAX];
+    aoe_error err;
+    if (aoe_model_find(dir, sizeof dir, *text, &err))
+        return cli_fail("%s", err.message);
+    if (strcmp(dir, *text) != 0) {
+        add_owned(args, cli_strdup(dir));
+        *text = args->owned[args->n_owned - 1];
+    }
+    return CLI_GO;
+}
+
+int cli_find_operand_models(cli_args *args) {
+    int code = CLI_GO;
+    for (size_t i = 0; i < args->n && code == CLI_GO; i++)
+        code = find_model(args, &args->operand[i]);
+    return code;
+}
+
 /* Parses the value of an option and stores it in *target. */
 static int store(parser *p, const cli_option *o, void *target, const char *text) {
     unsigned long long whole;
@@ -224,6 +251,9 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
     case CLI_TEXT:
         *(const char **)target = text;
         return CLI_GO;
+    case CLI_MODEL:
+        *(const char **)target = text;
+        return find_model(p->args, target);
     case CLI_TEXTS:
         add_text(p->args, target, text);
         while (p->at < p->n && !is_option(p->argument[p->at]) && p->argument[p->at][0] != '@')
@@ -385,11 +415,6 @@ static int take_all(parser *p) {
             return code;
     }
     return CLI_GO;
-}
-
-static void add_owned(cli_args *a, char *text) {
-    a->owned = cli_realloc(a->owned, (a->n_owned + 1) * sizeof *a->owned);
-    a->owned[a->n_owned++] = text;
 }
 
 /* Parses the arguments in the response file `path`. */

@@ -54,7 +54,7 @@ static const cli_option output_table[] = {
 static const cli_option data_table[] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_TEXT,
+     .kind = CLI_MODEL,
      .value = "DIR",
      AT(model),
      .help = "also report text lengths in tokens of this model, special tokens included, without truncation",

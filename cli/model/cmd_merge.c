@@ -75,6 +75,8 @@ static int run_command(int argc, char **argv) {
         code = cli_usage("merge", "missing output directory: -o DIR");
     if (code == CLI_GO && args.n > 1 && o.convert.base)
         code = cli_usage("merge", "--base applies to a single directory of adapters");
+    if (code == CLI_GO)
+        code = cli_find_operand_models(&args);
     if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);

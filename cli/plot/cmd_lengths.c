@@ -61,7 +61,7 @@ typedef struct job {
 static const cli_option length_table[] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_TEXT,
+     .kind = CLI_MODEL,
      .value = "DIR",
      AT(model),
      .help = "directory of a model or of a tokenizer",

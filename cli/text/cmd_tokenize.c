@@ -33,7 +33,7 @@ typedef struct job {
 static const cli_option table[] = {
     {.name = "model",
      .letter = 'm',
-     .kind = CLI_TEXT,
+     .kind = CLI_MODEL,
      .value = "DIR",
      .offset = offsetof(options, dir),
      .help = "model directory, or any directory with tokenizer.json, or with vocab.txt and tokenizer_config.json",

@@ -188,7 +188,7 @@ static const cli_option objective_table[] = {
 
 static const cli_option teacher_table[] = {
     {.name = "teacher",
-     .kind = CLI_TEXT,
+     .kind = CLI_MODEL,
      .value = "DIR",
      AT(t.teacher),
      .help = "distill from the model in this directory, which may have any architecture; before training,"

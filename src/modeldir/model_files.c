@@ -71,7 +71,7 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
     if (!aoei_exists(dir))
         return aoei_fail(err, AOE_ENOENT,
                          "%s: no such directory; give the path of a model directory (config.json, model.safetensors, "
-                         "tokenizer files), because aoe does not download models",
+                         "tokenizer files), or the name ORG/NAME of a model that aoe pull downloaded",
                          dir);
     if (!aoei_is_dir(dir))
         return aoei_fail(err, AOE_EARG, "%s is a file; give its directory", dir);

@@ -44,7 +44,7 @@ static int load_config(json_t **root, char **path, const char *dir, aoe_error *e
 
 int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *err) {
     json_t *root = NULL;
-    char *path = NULL, *inside = NULL;
+    char *path = NULL, *inside = NULL, found[PATH_MAX];
     const char *name = given;
     int rc = 0;
     *base = NULL;
@@ -60,6 +60,10 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
         else if (aoei_entry_exists(inside, "config.json"))
             name = inside;
     }
+    if (!rc && !aoei_is_dir(name))
+        rc = aoe_model_find(found, sizeof found, name, err);
+    if (!rc && !aoei_is_dir(name))
+        name = found;
     if (!rc && !aoei_is_dir(name))
         rc = aoei_fail(
             err, AOE_ENOENT,

@@ -18,7 +18,8 @@
 int aoei_peft_check(const aoei_encoder_config *c, aoe_error *err);
 
 /* Sets *base to the directory of the base model. If `given` is not NULL, *base is a copy of `given`. Otherwise, the directory
- * is read from DIR/adapter_config.json, where it may be relative to DIR or to the working directory. The caller frees *base
+ * is read from DIR/adapter_config.json, where it may be relative to DIR or to the working directory, or the name of a model of
+ * the Hugging Face Hub (aoe_model_find). The caller frees *base
  * with aoei_free. Errors: AOE_EFORMAT, AOE_ENOENT (the directory does not exist), AOE_ENOMEM. */
 int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *err);
 

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ * Implements the names and paths of the Hub's cache. The contents of the cache are not trusted: a revision or a file name is
+ * used as a path only after it was checked.
+ */
+#include "base/hub_cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/dir.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/path.h"
+
+/* ------------------------------------------------------------------- names */
+
+static int is_id_char(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
+
+/* Returns 1 if text[len] is a valid repository id. */
+static int is_id(const char *text, size_t len) {
+    size_t slashes = 0, start = 0;
+    if (len == 0 || len > AOEI_HUB_ID_MAX || (len >= 4 && memcmp(text + len - 4, ".git", 4) == 0))
+        return 0;
+    for (size_t i = 0; i <= len; i++) {
+        if (i < len && text[i] != '/') {
+            if (!is_id_char(text[i]) || (i > start && (text[i] == '-' || text[i] == '.') && text[i] == text[i - 1]))
+                return 0;
+            continue;
+        }
+        if (i == start || strchr("-.", text[start]) || strchr("-.", text[i - 1]))
+            return 0;
+        slashes += i < len;
+        start = i + 1;
+    }
+    return slashes <= 1;
+}
+
+int aoei_hub_safe_path(const char *text) {
+    const size_t len = strlen(text);
+    if (len == 0 || len > 1024)
+        return 0;
+    for (const char *part = text;; part++) {
+        const size_t n = strcspn(part, "/");
+        if (n == 0 || (n == 1 && *part == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+            return 0;
+        for (size_t i = 0; i < n; i++)
+            if ((unsigned char)part[i] < 0x20 || part[i] == 0x7f || part[i] == '\\' || part[i] == ':')
+                return 0;
+        part += n;
+        if (!*part)
+            return 1;
+    }
+}
+
+int aoei_is_hex(const char *text, size_t n) {
+    return strspn(text, "0123456789abcdef") == n && !text[n];
+}
+
+int aoei_hub_name_parse(aoei_hub_name *name, const char *text) {
+    const size_t len = strcspn(text, "@");
+    const char *revision = text[len] ? text + len + 1 : "main";
+    if (!is_id(text, len) || strlen(revision) > AOEI_HUB_REVISION_MAX || !aoei_hub_safe_path(revision))
+        return 0;
+    memcpy(name->id, text, len);
+    name->id[len] = 0;
+    memcpy(name->revision, revision, strlen(revision) + 1);
+    return 1;
+}
+
+/* ------------------------------------------------------------------- paths */
+
+/* Returns the value of an environment variable followed by `more`, or NULL if it is not set or out of memory. "~/" at the
+ * start of the value is the home directory. */
+static char *from_environment(const char *variable, const char *more) {
+    const char *value = getenv(variable), *home = getenv("HOME");
+    aoei_buffer b = {0};
+    if (!value || !*value)
+        return NULL;
+    if (home && *home && value[0] == '~' && value[1] == '/')
+        (void)aoei_buffer_printf(&b, "%s%s%s", home, value + 1, more);
+    else
+        (void)aoei_buffer_printf(&b, "%s%s", value, more);
+    if (b.failed)
+        aoei_buffer_free(&b);
+    return b.data;
+}
+
+static int is_set(const char *variable) {
+    const char *value = getenv(variable);
+    return value && *value;
+}
+
+char *aoei_hub_home(void) {
+    if (is_set("HF_HOME"))
+        return from_environment("HF_HOME", "");
+    if (is_set("XDG_CACHE_HOME"))
+        return from_environment("XDG_CACHE_HOME", "/huggingface");
+    return is_set("HOME") ? from_environment("HOME", "/.cache/huggingface") : aoei_strdup(".cache/huggingface");
+}
+
+char *aoei_hub_root(void) {
+    if (is_set("HF_HUB_CACHE"))
+        return from_environment("HF_HUB_CACHE", "");
+    if (is_set("HUGGINGFACE_HUB_CACHE"))
+        return from_environment("HUGGINGFACE_HUB_CACHE", "");
+    char *home = aoei_hub_home(), *root = home ? aoei_path_join(home, "hub") : NULL;
+    aoei_free(home);
+    return root;
+}
+
+char *aoei_hub_folder(const char *root, const char *id) {
+    aoei_buffer b = {0};
+    const size_t org = strcspn(id, "/");
+    (void)aoei_buffer_printf(&b, "%s/models--%.*s%s%s", root, (int)org, id, id[org] ? "--" : "", id[org] ? id + org + 1 : "");
+    if (b.failed)
+        aoei_buffer_free(&b);
+    return b.data;
+}
+
+int aoei_hub_commit(char commit[AOEI_HUB_COMMIT + 1], const char *folder, const char *revision) {
+    aoei_buffer path = {0};
+    char *text = NULL;
+    size_t size = 0;
+    if (aoei_is_hex(revision, AOEI_HUB_COMMIT)) {
+        memcpy(commit, revision, AOEI_HUB_COMMIT + 1);
+        return 1;
+    }
+    (void)aoei_buffer_printf(&path, "%s/refs/%s", folder, revision);
+    if (path.failed || aoei_read_file(&text, &size, path.data, 256, NULL))
+        size = 0;
+    while (size && strchr("\r\n ", text[size - 1]))
+        text[--size] = 0;
+    const int found = size == AOEI_HUB_COMMIT && aoei_is_hex(text, AOEI_HUB_COMMIT);
+    if (found)
+        memcpy(commit, text, AOEI_HUB_COMMIT + 1);
+    aoei_free(text);
+    aoei_buffer_free(&path);
+    return found;
+}
+
+int aoei_hub_snapshot(char **dir, const aoei_hub_name *name, aoe_error *err) {
+    char *root = aoei_hub_root(), *folder = root ? aoei_hub_folder(root, name->id) : NULL;
+    char commit[AOEI_HUB_COMMIT + 1];
+    aoei_buffer path = {0};
+    *dir = NULL;
+    if (folder && aoei_hub_commit(commit, folder, name->revision))
+        (void)aoei_buffer_printf(&path, "%s/snapshots/%s", folder, commit);
+    const int failed = !folder || path.failed;
+    aoei_free(root);
+    aoei_free(folder);
+    if (!failed && path.data && aoei_is_dir(path.data))
+        *dir = path.data;
+    else
+        aoei_buffer_free(&path);
+    return failed ? aoei_fail_nomem(err, 0) : 0;
+}
+
+/* Returns 1 if the directory contains a file of weights. levels: number of levels of subdirectories that are searched. */
+static int has_weights(const char *dir, int levels) {
+    char **names = NULL;
+    size_t n = 0;
+    int found = 0;
+    if (aoei_list_dir(&names, &n, dir, NULL))
+        return 0;
+    for (size_t i = 0; i < n && !found; i++) {
+        char *path = aoei_path_join(dir, names[i]);
+        if (path && aoei_is_dir(path))
+            found = levels > 0 && has_weights(path, levels - 1);
+        else
+            found = path && aoei_exists(path) &&
+                    (aoei_name_ends_with(names[i], ".safetensors") || aoei_name_ends_with(names[i], ".bin"));
+        aoei_free(path);
+    }
+    aoei_list_free(names, n);
+    return found;
+}
+
+int aoei_hub_has_weights(const char *snapshot) {
+    return has_weights(snapshot, 1);
+}
