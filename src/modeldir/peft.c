@@ -60,11 +60,14 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
         else if (aoei_entry_exists(inside, "config.json"))
             name = inside;
     }
-    if (!rc && !aoei_is_dir(name))
-        rc = aoe_model_find(found, sizeof found, name, err);
-    if (!rc && !aoei_is_dir(name))
+    if (!rc && !aoei_is_dir(name) && !(rc = aoe_model_find(found, sizeof found, name, err)))
         name = found;
-    if (!rc && !aoei_is_dir(name))
+    if (rc == AOE_ENOENT && name)
+        rc = aoei_fail(err, AOE_ENOENT,
+                       "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the base "
+                       "model, or download the model (aoe pull %s)",
+                       dir, name, name);
+    else if (!rc && !aoei_is_dir(name))
         rc = aoei_fail(
             err, AOE_ENOENT,
             "%s: the directory '%s' of the base model does not exist; set options.base to the directory of the base model", dir,
