@@ -69,7 +69,7 @@ static int read_llama3(aoei_rope *r, const json_t *scaling, const char *file, ao
 }
 
 /* Reads the scaling of rotary positions from `scaling`, the object "rope_scaling" or "rope_parameters" of config.json. */
-static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const char *file, aoe_error *err) {
+static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, const char *file, aoe_error *err) {
     static const struct {
         const char *name;
         aoei_rope_scaling scaling;
@@ -77,7 +77,6 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
                  {"linear", AOEI_ROPE_LINEAR},
                  {"dynamic", AOEI_ROPE_DYNAMIC},
                  {"llama3", AOEI_ROPE_LLAMA3}};
-    aoei_rope *r = &c->rope;
     const char *type = NULL;
     size_t i = 0;
     int rc;
@@ -102,12 +101,65 @@ static int read_scaling(aoei_encoder_config *c, const json_t *scaling, const cha
     r->positions = 0;
     if (r->scaling == AOEI_ROPE_PLAIN)
         return 0;
-    r->positions = c->positions;
+    r->positions = positions;
     if ((rc = need_factor(scaling, "factor", &r->factor, 1, file, err)))
         return rc;
     return r->scaling == AOEI_ROPE_LLAMA3
                ? read_llama3(r, scaling, file, err)
                : aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err);
+}
+
+/* Checks the values in *r. `key` is the key of the base of the rotary frequencies. */
+static int check_rope(const aoei_rope *r, double partial, const char *key, const char *file, aoe_error *err) {
+    if (partial != 1)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: partial_rotary_factor %g is not supported (supported: 1)", file, partial);
+    if (!(r->theta >= 1))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; it must be at least 1", file, key, r->theta);
+    if (r->scaling == AOEI_ROPE_DYNAMIC && !r->positions)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"original_max_position_embeddings\" is 0; it must be at least 1", file);
+    return 0;
+}
+
+/* Reads the object `key` of `from`, which contains the scaling of rotary positions. A missing object is accepted. */
+static int read_rope_object(aoei_rope *r, size_t positions, const json_t *from, const char *key, const char *file,
+                            aoe_error *err) {
+    const json_t *scaling = json_object_get(from, key);
+    double partial = 1;
+    int rc;
+    if (!scaling || json_is_null(scaling))
+        return 0;
+    if (!json_is_object(scaling))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object; correct the value", file, key);
+    if ((rc = read_scaling(r, positions, scaling, file, err)) ||
+        (rc = aoei_json_double(scaling, "partial_rotary_factor", &partial, file, err)))
+        return rc;
+    return check_rope(r, partial, "rope_theta", file, err);
+}
+
+int aoei_llama_read_two_ropes(aoei_encoder_config *c, const json_t *config, const char *global, const char *local, int both,
+                              const char *file, aoe_error *err) {
+    static const char full[] = "full_attention", sliding[] = "sliding_attention";
+    aoei_rope *const ropes[] = {&c->rope, &c->rope_local};
+    const char *const keys[] = {global, local}, *const kinds[] = {full, sliding};
+    const json_t *nested = json_object_get(config, "rope_parameters");
+    const void *key;
+    if (nested && !json_is_null(nested) && !json_is_object(nested))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"rope_parameters\" is not an object; correct the value", file);
+    for (void *i = json_object_iter((json_t *)nested); i; i = json_object_iter_next((json_t *)nested, i))
+        if (key = json_object_iter_key(i), strcmp(key, full) != 0 && strcmp(key, sliding) != 0)
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: rope_parameters has the key \"%s\", but it must contain an object for each value of "
+                             "layer_types (full_attention, sliding_attention)",
+                             file, (const char *)key);
+    for (int k = 0; k < 2; k++) {
+        int rc;
+        if ((rc = aoei_json_double(config, keys[k], &ropes[k]->theta, file, err)) ||
+            (rc = check_rope(ropes[k], 1, keys[k], file, err)) ||
+            (k == 0 || both ? (rc = read_rope_object(ropes[k], c->positions, config, "rope_scaling", file, err)) : 0) ||
+            (rc = read_rope_object(ropes[k], c->positions, nested, kinds[k], file, err)))
+            return rc;
+    }
+    return 0;
 }
 
 int aoei_llama_read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
@@ -120,18 +172,12 @@ int aoei_llama_read_rope(aoei_encoder_config *c, const json_t *config, const cha
             continue;
         if (!json_is_object(scaling))
             return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object; correct the value", file, keys[i]);
-        if (!(rc = read_scaling(c, scaling, file, err)))
+        if (!(rc = read_scaling(&c->rope, c->positions, scaling, file, err)))
             rc = aoei_json_double(scaling, "partial_rotary_factor", &partial, file, err);
     }
     if (!rc)
         rc = aoei_json_double(config, "partial_rotary_factor", &partial, file, err);
-    if (!rc && partial != 1)
-        rc = aoei_fail(err, AOE_EUNSUPPORTED, "%s: partial_rotary_factor %g is not supported (supported: 1)", file, partial);
-    if (!rc && !(c->rope.theta >= 1))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"rope_theta\" is %g; it must be at least 1", file, c->rope.theta);
-    if (!rc && c->rope.scaling == AOEI_ROPE_DYNAMIC && !c->rope.positions)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: \"original_max_position_embeddings\" is 0; it must be at least 1", file);
-    return rc;
+    return rc ? rc : check_rope(&c->rope, partial, "rope_theta", file, err);
 }
 
 int aoei_llama_read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
@@ -203,10 +249,9 @@ static int read_heads(aoei_encoder_config *c, const json_t *config, const char *
     return 0;
 }
 
-int aoei_llama_read_common(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+int aoei_llama_read_sizes(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int rc;
-    if ((rc = aoei_key_activation(c, config, file, err)) ||
-        (rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
+    if ((rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
         (rc = aoei_json_need_size(config, "num_hidden_layers", &c->layers, file, err)) ||
         (rc = aoei_json_need_size(config, "num_attention_heads", &c->heads, file, err)) ||
         (rc = read_heads(c, config, file, err)) ||
@@ -216,7 +261,20 @@ int aoei_llama_read_common(aoei_encoder_config *c, const json_t *config, const c
         (rc = aoei_json_double(config, "rms_norm_eps", &c->norm_eps, file, err)) ||
         (rc = aoei_json_double(config, "attention_dropout", &c->attention_dropout, file, err)))
         return rc;
+    return 0;
+}
+
+int aoei_llama_read_common(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    int rc;
+    if ((rc = aoei_key_activation(c, config, file, err)) || (rc = aoei_llama_read_sizes(c, config, file, err)))
+        return rc;
     return aoei_llama_read_rope(c, config, file, err);
+}
+
+void aoei_llama_default_head_dim(aoei_encoder_config *c, const json_t *config, size_t dim) {
+    const json_t *v = json_object_get(config, "head_dim");
+    if (!v || json_is_null(v))
+        c->head_dim = c->heads && c->hidden % c->heads == 0 && c->hidden / c->heads == dim ? 0 : dim;
 }
 
 static int read_llama(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
@@ -292,6 +350,22 @@ json_t *aoei_llama_scaling_json(const aoei_rope *r) {
         return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", r->factor, "low_freq_factor", r->low,
                          "high_freq_factor", r->high, "original_max_position_embeddings", (json_int_t)r->positions);
     return json_null();
+}
+
+/* Returns the value of rope_parameters for one kind of layers, or NULL if memory allocation fails. */
+static json_t *rope_json(const aoei_rope *r) {
+    json_t *o = r->scaling == AOEI_ROPE_PLAIN ? json_pack("{s:s}", "rope_type", "default") : aoei_llama_scaling_json(r);
+    if (json_object_set_new(o, "rope_theta", json_real(r->theta))) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}
+
+int aoei_llama_write_two_ropes(const aoei_encoder_config *c, json_t *config, const char *global, const char *local) {
+    json_t *keys = json_pack("{s:f, s:f, s:{s:o, s:o}}", global, c->rope.theta, local, c->rope_local.theta, "rope_parameters",
+                             "full_attention", rope_json(&c->rope), "sliding_attention", rope_json(&c->rope_local));
+    return aoei_keys_add(config, keys);
 }
 
 int aoei_llama_write_common(const aoei_encoder_config *c, json_t *config) {

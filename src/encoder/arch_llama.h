@@ -16,10 +16,22 @@ extern const aoei_arch aoei_arch_qwen2;
 
 /* Sets the defaults of LLaMA in *c. */
 void aoei_llama_defaults(aoei_encoder_config *c);
+/* Reads the sizes, the epsilon of norms and the dropout of attention. */
+int aoei_llama_read_sizes(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
 /* Reads the keys that LLaMA, Mistral, Qwen2 and Qwen3 have in common: sizes, activation, norm, dropout and rotary positions. */
 int aoei_llama_read_common(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
 /* Reads all keys of Qwen2: the common keys, the sliding windows and the direction of attention. */
 int aoei_llama_read_qwen2(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
+/* Sets the number of components per head to dim if the key head_dim is missing. */
+void aoei_llama_default_head_dim(aoei_encoder_config *c, const json_t *config, size_t dim);
+/* Reads the rotary positions of models in which layers with a sliding window have others (c->rope_local). `global` and `local`
+ * are the keys of the bases of the rotary frequencies in older files; in newer files, rope_parameters contains an object for
+ * each kind of layers, which has priority. rope_scaling applies to c->rope and, if both is 1, also to c->rope_local. *c
+ * contains the defaults, and c->positions must already be set. */
+int aoei_llama_read_two_ropes(aoei_encoder_config *c, const json_t *config, const char *global, const char *local, int both,
+                              const char *file, aoe_error *err);
+/* Adds the keys `global` and `local` and rope_parameters to config. Returns 0 or AOE_ENOMEM. */
+int aoei_llama_write_two_ropes(const aoei_encoder_config *c, json_t *config, const char *global, const char *local);
 /* Reads layer_types, the list of the layers that have a sliding window, into c->windowed. If the key is missing, *c is
  * unchanged. c->layers and c->window must already be set; if no layer has a window, c->window becomes 0. */
 int aoei_llama_read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);

@@ -28,9 +28,7 @@ static int read_qwen3(aoei_encoder_config *c, const json_t *config, const char *
         (rc = aoei_json_bool(config, "attention_bias", &attention, file, err)))
         return rc;
     c->no_qkv_bias = c->no_output_bias = !attention;
-    const json_t *dim = json_object_get(config, "head_dim");
-    if (!dim || json_is_null(dim))
-        c->head_dim = c->heads && c->hidden == HEAD_DIM * c->heads ? 0 : HEAD_DIM;
+    aoei_llama_default_head_dim(c, config, HEAD_DIM);
     return 0;
 }
 

@@ -14,9 +14,11 @@
 #include "encoder/arch_deberta.h"
 #include "encoder/arch_distilbert.h"
 #include "encoder/arch_electra.h"
+#include "encoder/arch_gemma3.h"
 #include "encoder/arch_jina_bert.h"
 #include "encoder/arch_gte.h"
 #include "encoder/arch_llama.h"
+#include "encoder/arch_modernbert.h"
 #include "encoder/arch_mpnet.h"
 #include "encoder/arch_nomic.h"
 #include "encoder/arch_qwen3.h"
@@ -26,10 +28,12 @@
 #include "encoder/slots.h"
 
 static const aoei_arch *const archs[] = {
-    &aoei_arch_bert,      &aoei_arch_roberta,    &aoei_arch_xlm_roberta, &aoei_arch_llama,  &aoei_arch_mistral,
-    &aoei_arch_qwen2,     &aoei_arch_static,     &aoei_arch_ran,         &aoei_arch_mpnet,  &aoei_arch_nomic,
-    &aoei_arch_jina_bert, &aoei_arch_qwen3,      &aoei_arch_ministral,   &aoei_arch_new,    &aoei_arch_gte,
-    &aoei_arch_deberta,   &aoei_arch_distilbert, &aoei_arch_camembert,   &aoei_arch_electra};
+    &aoei_arch_bert,       &aoei_arch_roberta,    &aoei_arch_xlm_roberta, &aoei_arch_llama,   &aoei_arch_mistral,
+    &aoei_arch_qwen2,      &aoei_arch_static,     &aoei_arch_ran,         &aoei_arch_mpnet,   &aoei_arch_nomic,
+    &aoei_arch_jina_bert,  &aoei_arch_qwen3,      &aoei_arch_ministral,   &aoei_arch_new,     &aoei_arch_gte,
+    &aoei_arch_deberta,    &aoei_arch_distilbert, &aoei_arch_camembert,   &aoei_arch_electra, &aoei_arch_gemma3,
+    &aoei_arch_modernbert,
+};
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
 
@@ -55,7 +59,8 @@ static const aoei_arch *arch_of(const json_t *config, const char *model_type) {
 }
 
 const char *aoei_arch_names(void) {
-    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, ministral, new, gte, deberta-v2, distilbert, camembert, electra";
+    return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, ministral, new, gte, deberta-v2, distilbert, camembert, electra, "
+           "gemma3_text, modernbert";
 }
 
 /* Checks that the size in bytes of all weights, gradients and optimizer states together fits size_t. */

@@ -17,11 +17,13 @@
 #include "encoder/arch.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_deberta.h"
+#include "encoder/arch_gemma3.h"
 #include "encoder/arch_jina_bert.h"
 #include "encoder/arch_distilbert.h"
 #include "encoder/arch_electra.h"
 #include "encoder/arch_gte.h"
 #include "encoder/arch_llama.h"
+#include "encoder/arch_modernbert.h"
 #include "encoder/arch_mpnet.h"
 #include "encoder/arch_nomic.h"
 #include "encoder/arch_qwen3.h"
@@ -148,16 +150,20 @@ void tiny_qwen3(aoei_encoder_config *c) {
     aoei_layer_set_add(&c->windowed, 0);
 }
 
-void tiny_norms(aoei_encoder_config *c) {
-    become(c, &aoei_arch_qwen3);
+void tiny_gemma3(aoei_encoder_config *c) {
+    become(c, &aoei_arch_gemma3);
     c->kv_heads = c->heads / 2;
-    c->norm_plus_one = c->branch_norms = 1;
-    c->activation = AOEI_GELU_TANH;
-    c->embed_scale = 4;
+    c->embed_scale = sqrt((double)c->hidden);
     c->attention_scale = 0.2;
     c->window = 4;
     aoei_layer_set_add(&c->windowed, 0);
-    c->rope_local = (aoei_rope){.theta = 7};
+}
+
+void tiny_modernbert(aoei_encoder_config *c) {
+    become(c, &aoei_arch_modernbert);
+    c->hidden_dropout = c->attention_dropout;
+    c->window = 4;
+    all_windows(c, 1);
 }
 
 void tiny_billm(aoei_encoder_config *c) {

@@ -37,10 +37,9 @@ void tiny_mistral(aoei_encoder_config *c); /* Mistral with a window of 5 tokens,
 void tiny_qwen2(aoei_encoder_config *c);
 /* Qwen3 with two query heads per key head, head size > D / H, and a window of 4 tokens in layer 0 only */
 void tiny_qwen3(aoei_encoder_config *c);
-/* Qwen3 with the options of Gemma 3: norms of the branches, norms that add 1 to their weight, factors of the embeddings and of
- * the scores, and other rotary positions in layer 0, which has a window of 4 tokens */
-void tiny_norms(aoei_encoder_config *c);
-void tiny_billm(aoei_encoder_config *c); /* LLaMA with bidirectional attention in the layers from layer 1 */
+void tiny_gemma3(aoei_encoder_config *c);     /* Gemma 3 with a window of 4 tokens in layer 0 only */
+void tiny_modernbert(aoei_encoder_config *c); /* ModernBERT with a window of 4 tokens in the layers from layer 1 */
+void tiny_billm(aoei_encoder_config *c);      /* LLaMA with bidirectional attention in the layers from layer 1 */
 /* Options that no architecture of the library has together: pre-LayerNorm, gated GELU, a window of 4 tokens on both sides, and
  * RoPE without scaling. LayerNorm has no bias, no norm precedes layer 0, and layers with a window have another theta. */
 void tiny_modern(aoei_encoder_config *c);

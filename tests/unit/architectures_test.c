@@ -81,6 +81,8 @@ static const struct {
     {tiny_nomic, "NomicBertModel", "nomic_bert."},
     {tiny_nomic_fused, "NomicBertModel", "bert."},
     {tiny_qwen3, "Qwen3Model", "model."},
+    {tiny_gemma3, "Gemma3TextModel", "model."},
+    {tiny_modernbert, "ModernBertModel", "model."},
     {tiny_jina_bert, "JinaBertModel", "bert."},
     {tiny_distilbert, "DistilBertModel", "distilbert."},
     {tiny_camembert, "CamembertModel", "roberta."},
@@ -253,7 +255,7 @@ static void rejects_attention_directions(void **state) {
  * architecture. */
 static void creates_models(void **state) {
     (void)state;
-    static const char *const types[] = {"roberta", "xlm-roberta", "llama", "mistral", "qwen2"};
+    static const char *const types[] = {"roberta", "xlm-roberta", "llama", "mistral", "qwen2", "qwen3", "gemma3_text"};
     aoe_context *ctx = tiny_context(2);
     char *from = test_path(test_dir, "from");
     const tiny_model bert = tiny_defaults();
@@ -276,7 +278,8 @@ static void creates_models(void **state) {
         assert_int_equal(m->settings.pooling, i < 2 ? AOE_POOLING_LAST_AVG : AOE_POOLING_LAST_TOKEN);
         assert_true(c->attention_dropout == (i < 2 ? 0.1 : 0) && c->hidden_dropout == c->attention_dropout);
         assert_true(c->causal == (i >= 2) && aoei_key_width(c) == (i < 2 ? 32u : 16u));
-        assert_int_equal(c->no_qkv_bias, i == 2 || i == 3);
+        assert_int_equal(c->no_qkv_bias, i == 2 || i == 3 || i > 4);
+        assert_int_equal(c->window > 0, i == 6);
         const vectors v = embed(m);
         assert_true(v.x[0][0] == v.x[0][0] && memcmp(v.x[0], v.x[1], sizeof v.x[0]) != 0);
         aoe_model_close(m);

@@ -440,6 +440,62 @@ static void reads_sliding_windows(void **state) {
     }
 }
 
+/* Tests the windows, rotary positions and factors of Gemma 3 and ModernBERT, in files of older and of newer versions of
+ * transformers, and that a written file is read as the same configuration. */
+static void reads_local_layers(void **state) {
+    (void)state;
+#define NESTED                                                                                                                 \
+    "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"linear\", \"factor\": 2, \"rope_theta\": 30}, "               \
+    "\"sliding_attention\": {\"rope_type\": \"default\", \"rope_theta\": 20}}"
+    static const struct {
+        const char *type, *more;
+        size_t window;
+        unsigned layers; /* layers with a window, one bit per layer */
+        double global, local;
+        int causal, linear;
+    } cases[] = {
+        {"gemma3_text", "\"sliding_window\": 9", 9, 7, 1e6, 1e4, 1, 0},
+        {"gemma3_text", "\"sliding_window\": 9, \"sliding_window_pattern\": 2", 9, 5, 1e6, 1e4, 1, 0},
+        {"gemma3_text", "\"sliding_window\": 512, \"use_bidirectional_attention\": true", 257, 7, 1e6, 1e4, 0, 0},
+        {"gemma3_text", "\"sliding_window\": 9, \"is_causal\": false", 10, 7, 1e6, 1e4, 0, 0},
+        {"gemma3_text", "\"rope_theta\": 10, \"rope_local_base_freq\": 5", 4096, 7, 10, 5, 1, 0},
+        {"gemma3_text", "\"rope_theta\": 10, " NESTED, 4096, 7, 30, 20, 1, 1},
+        {"modernbert", "", 65, 6, 160000, 10000, 0, 0},
+        {"modernbert", "\"local_attention\": 10, \"global_attn_every_n_layers\": 2", 6, 2, 160000, 10000, 0, 0},
+        {"modernbert", "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"full_attention\"]", 65, 1, 160000, 10000,
+         0, 0},
+        {"modernbert", "\"global_rope_theta\": 10, \"local_rope_theta\": null", 65, 6, 10, 10, 0, 0},
+        {"modernbert", "\"global_rope_theta\": null, \"local_rope_theta\": null, " NESTED, 65, 6, 30, 20, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_encoder_config c, again;
+        assert_int_equal(read_type(&c, cases[i].type, cases[i].more, NULL), 0);
+        assert_true(c.window == cases[i].window && c.rope.theta == cases[i].global && c.rope_local.theta == cases[i].local);
+        assert_true(c.causal == cases[i].causal && (c.rope.scaling == AOEI_ROPE_LINEAR) == cases[i].linear);
+        assert_int_equal(c.rope_local.scaling, AOEI_ROPE_PLAIN);
+        for (size_t l = 0; l < c.layers; l++)
+            assert_int_equal(aoei_layer_window(&c, l), cases[i].layers >> l & 1 ? c.window : 0);
+        json_t *root = json_object();
+        assert_int_equal(c.arch->write(&c, root), 0);
+        assert_int_equal(aoei_config_read(&again, root, "config.json", NULL), 0);
+        assert_memory_equal(&again, &c, sizeof c);
+        json_decref(root);
+    }
+    aoei_encoder_config c;
+    aoei_slot s;
+    assert_int_equal(read_type(&c, "gemma3_text", "\"query_pre_attn_scalar\": 100", NULL), 0);
+    assert_true(c.attention_scale == 0.1 && c.embed_scale == sqrt(32) && aoei_head_dim(&c) == 256 && aoei_kv_heads(&c) == 4);
+    aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_NORM3), &s);
+    assert_true(!strcmp(s.name, "layers.1.post_attention_layernorm.weight") && !s.norm && s.cols == 32);
+    aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_K_NORM), &s);
+    assert_true(!strcmp(s.name, "layers.1.self_attn.k_norm.weight") && s.cols == 256);
+    assert_int_equal(read_type(&c, "modernbert", "", NULL), 0);
+    aoei_slot_describe(&c, aoei_layer_slot(0, AOEI_LW_NORM1), &s);
+    assert_true(s.absent);
+    aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_UP), &s);
+    assert_true(!strcmp(s.name, "layers.1.mlp.Wi.weight") && s.first == 12 && s.stored_rows == 24);
+}
+
 /* Tests the older key "rope_scaling" and the newer key "rope_parameters". */
 static void reads_rope_scaling(void **state) {
     (void)state;
@@ -508,6 +564,25 @@ static void rejects_values_for_other_architectures(void **state) {
         {"mistral",
          "\"num_key_value_heads\": 2, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"full_attention\"]",
          "layer_types of a mistral model contradicts sliding_window", AOE_EUNSUPPORTED},
+        {"gemma3_text", "\"attn_logit_softcapping\": 50", "attn_logit_softcapping 50 is not supported", AOE_EUNSUPPORTED},
+        {"gemma3_text", "\"use_bidirectional_attention\": \"all\"", "\"use_bidirectional_attention\" is not true or false",
+         AOE_EFORMAT},
+        {"gemma3_text", "\"sliding_window_pattern\": 0", "\"sliding_window_pattern\" is 0", AOE_EFORMAT},
+        {"gemma3_text",
+         "\"sliding_window\": null, \"layer_types\": [\"full_attention\", \"full_attention\", \"sliding_attention\"]",
+         "the size of the window is missing", AOE_EFORMAT},
+        {"gemma3_text", "\"query_pre_attn_scalar\": 0", "\"query_pre_attn_scalar\" is 0", AOE_EFORMAT},
+        {"gemma3_text", "\"rope_parameters\": {\"rope_type\": \"default\"}", "rope_parameters has the key \"rope_type\"",
+         AOE_EUNSUPPORTED},
+        {"gemma3_text", "\"rope_parameters\": {\"full_attention\": 3}", "\"full_attention\" is not an object", AOE_EFORMAT},
+        {"modernbert", "\"global_attn_every_n_layers\": 0", "\"global_attn_every_n_layers\" is 0", AOE_EFORMAT},
+        {"modernbert", "\"global_rope_theta\": null", "\"global_rope_theta\" is null and rope_parameters is missing",
+         AOE_EFORMAT},
+        {"modernbert", "\"local_rope_theta\": 0.5", "\"local_rope_theta\" is 0.5; it must be at least 1", AOE_EFORMAT},
+        {"modernbert",
+         "\"global_attn_every_n_layers\": 3, \"layer_types\": [\"full_attention\", \"full_attention\", \"sliding_attention\"]",
+         "layer_types contradicts global_attn_every_n_layers 3", AOE_EFORMAT},
+        {"modernbert", "\"hidden_activation\": \"prelu\"", "hidden_activation \"prelu\" is not supported", AOE_EUNSUPPORTED},
         {"mistral", "\"num_key_value_heads\": 2, \"layer_types\": [\"full_attention\"]",
          "\"layer_types\" is not a list of 3 names", AOE_EFORMAT},
         {"mistral",
@@ -675,6 +750,7 @@ int main(void) {
         cmocka_unit_test(reads_gte),
         cmocka_unit_test(reads_distilbert_and_electra),
         cmocka_unit_test(reads_sliding_windows),
+        cmocka_unit_test(reads_local_layers),
         cmocka_unit_test(reads_rope_scaling),
         cmocka_unit_test(rejects_values_for_other_architectures),
         cmocka_unit_test(random_streams_are_stable),
