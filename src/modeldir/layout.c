@@ -10,8 +10,10 @@
 
 #include "base/path.h"
 
-static const char *const weights_files[] = {AOEI_WEIGHTS_FILE, AOEI_INDEX_FILE, AOEI_PEFT_WEIGHTS};
-enum { WEIGHTS_FILES = sizeof weights_files / sizeof *weights_files };
+/* Files of the weights of a model, followed by files of the weights of adapters. */
+static const char *const weights_files[] = {AOEI_WEIGHTS_FILE, AOEI_INDEX_FILE,   AOEI_TORCH_FILE,
+                                            AOEI_TORCH_INDEX,  AOEI_PEFT_WEIGHTS, AOEI_PEFT_TORCH};
+enum { MODEL_FILES = 4, WEIGHTS_FILES = sizeof weights_files / sizeof *weights_files };
 
 int aoei_entry_exists(const char *dir, const char *name) {
     char path[PATH_MAX]; /* a longer path cannot be opened, so 0 is returned for it */
@@ -23,10 +25,17 @@ int aoei_is_adapter_dir(const char *dir) {
     return aoei_entry_exists(dir, AOEI_PEFT_CONFIG) && !aoei_entry_exists(dir, AOEI_CONFIG_FILE);
 }
 
+/* Returns 1 if DIR contains one of the files weights_files[first] to weights_files[end - 1]. */
+static int has_one_of(const char *dir, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++)
+        if (aoei_entry_exists(dir, weights_files[i]))
+            return 1;
+    return 0;
+}
+
 int aoei_is_model_dir(const char *dir) {
-    return (aoei_entry_exists(dir, AOEI_CONFIG_FILE) &&
-            (aoei_entry_exists(dir, AOEI_WEIGHTS_FILE) || aoei_entry_exists(dir, AOEI_INDEX_FILE))) ||
-           (aoei_is_adapter_dir(dir) && aoei_entry_exists(dir, AOEI_PEFT_WEIGHTS));
+    return (aoei_entry_exists(dir, AOEI_CONFIG_FILE) && has_one_of(dir, 0, MODEL_FILES)) ||
+           (aoei_is_adapter_dir(dir) && has_one_of(dir, MODEL_FILES, WEIGHTS_FILES));
 }
 
 int aoei_is_weights_file(const char *name) {
@@ -37,10 +46,7 @@ int aoei_is_weights_file(const char *name) {
 }
 
 int aoei_has_weights(const char *dir) {
-    for (size_t i = 0; i < WEIGHTS_FILES; i++)
-        if (aoei_entry_exists(dir, weights_files[i]))
-            return 1;
-    return 0;
+    return has_one_of(dir, 0, WEIGHTS_FILES);
 }
 
 static int ends_with(const char *name, const char *tail) {
@@ -62,9 +68,11 @@ static int is_module_folder(const char *name) {
     return 0;
 }
 
-/* Returns 1 if `name` is the name of a shard, such as "model-00001-of-00002.safetensors". */
+/* Returns 1 if `name` is the name of a shard, such as "model-00001-of-00002.safetensors" or "pytorch_model-00001-of-00002.bin".
+ */
 static int is_shard(const char *name) {
-    return !strncmp(name, "model-", 6) && strstr(name, "-of-") && ends_with(name, ".safetensors");
+    return strstr(name, "-of-") && ((!strncmp(name, "model-", 6) && ends_with(name, ".safetensors")) ||
+                                    (!strncmp(name, "pytorch_model-", 14) && ends_with(name, ".bin")));
 }
 
 int aoei_is_model_file(const char *name) {

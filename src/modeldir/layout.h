@@ -8,9 +8,12 @@
 #define AOEI_CONFIG_FILE  "config.json"
 #define AOEI_WEIGHTS_FILE "model.safetensors"
 #define AOEI_INDEX_FILE   "model.safetensors.index.json"
+#define AOEI_TORCH_FILE   "pytorch_model.bin"
+#define AOEI_TORCH_INDEX  "pytorch_model.bin.index.json"
 #define AOEI_LICENSE      "LICENSE"
 #define AOEI_PEFT_CONFIG  "adapter_config.json"
 #define AOEI_PEFT_WEIGHTS "adapter_model.safetensors"
+#define AOEI_PEFT_TORCH   "adapter_model.bin"
 
 /* Returns 1 if DIR/name exists. */
 int aoei_entry_exists(const char *dir, const char *name);
@@ -21,7 +24,7 @@ int aoei_is_adapter_dir(const char *dir);
 /* Returns 1 if DIR contains a weights file (aoei_is_weights_file). A directory without a weights file is not a model. */
 int aoei_has_weights(const char *dir);
 
-/* Returns 1 if `name` is model.safetensors, model.safetensors.index.json or adapter_model.safetensors. */
+/* Returns 1 if `name` is the name of a file of weights, or of an index of such files: one of the constants above. */
 int aoei_is_weights_file(const char *name);
 /* Returns 1 if `name` is the name of a file or folder that belongs to a model. */
 int aoei_is_model_file(const char *name);

@@ -108,7 +108,8 @@ static int find_base(aoei_model_files *f, const char *base, int mlm, aoe_error *
 
 /* Reads the configuration of the adapters and opens their weights. */
 static int open_adapters(aoei_model_files *f, aoei_encoder_config *c, aoe_error *err) {
-    char *path = aoei_path_join(f->dir, AOEI_PEFT_WEIGHTS);
+    const int torch = !aoei_entry_exists(f->dir, AOEI_PEFT_WEIGHTS) && aoei_entry_exists(f->dir, AOEI_PEFT_TORCH);
+    char *path = aoei_path_join(f->dir, torch ? AOEI_PEFT_TORCH : AOEI_PEFT_WEIGHTS);
     int rc = path ? aoei_safetensors_open(&f->adapters, path, err) : aoei_fail_nomem(err, strlen(f->dir));
     if (!rc)
         rc = aoei_peft_read(&c->lora, &f->lora_layers, f->dir, f->adapters, c, err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Reads safetensors files. The tensors are either in one file, or in several files, the shards, which an index lists. The files
- * are mapped into memory, so the data is not copied. Functions in weights_check.h check the data for NaN and infinity. These
- * invariants are true after a file was opened:
- * - The bytes of every tensor are inside the file and do not overlap another tensor.
+ * Reads safetensors files and files that torch.save wrote. The tensors are either in one file, or in several files, the shards,
+ * which an index lists. The files are mapped into memory, so the data is not copied. Functions in weights_check.h check the
+ * data for NaN and infinity. These invariants are true after a file was opened:
+ * - The bytes of every tensor are inside the file, or in a copy that torch_file.c owns. In a safetensors file, they do not
+ * overlap another tensor.
  * - The number of bytes of a tensor matches its data type and shape.
  * - The names are unique, and the entries are sorted by name.
  */
@@ -20,15 +21,18 @@
 #include "base/git_lfs.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "modeldir/layout.h"
+#include "modeldir/torch_file.h"
 
 #define PREFIX_BYTES     8                   /* size of the field with the length of the header, a little-endian uint64 */
 #define MAX_HEADER_BYTES ((size_t)100000000) /* maximum length of the header in the safetensors format */
 #define MAX_SHARDS       4096
 
-/* One safetensors file. */
+/* One file. */
 typedef struct shard {
-    aoei_map map; /* mapped file, owned; zeroed if the caller provides the data in memory */
-    char *path;   /* path for messages, owned */
+    aoei_map map;           /* mapped file, owned; zeroed if the caller provides the data in memory */
+    char *path;             /* path for messages, owned */
+    aoei_torch_file *torch; /* tensors of a file that torch.save wrote, owned; NULL for a safetensors file */
 } shard;
 
 typedef struct entry {
@@ -186,34 +190,42 @@ static int parse_header(json_t **header, const unsigned char *data, size_t n, co
     return 0;
 }
 
-/* Adds the tensors of a file. data: [size] contents of the file. weight_map: JSON object of an index that maps tensor names to
- * file names. Only tensors that weight_map maps to `file` are added. If weight_map is NULL, all tensors are added. */
-static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
-                       const json_t *weight_map, const char *file, aoe_error *err) {
+/* Returns 1 if the tensor `name` of the file `file` must be added. weight_map: JSON object of an index that maps tensor names
+ * to file names; only tensors that weight_map maps to `file` are added. If weight_map is NULL, all tensors are added. */
+static int is_listed(const json_t *weight_map, const char *name, const char *file) {
+    const char *assigned = weight_map ? json_string_value(json_object_get(weight_map, name)) : file;
+    return assigned && (!weight_map || !strcmp(assigned, file));
+}
+
+/* Adds an entry with a copy of `name`. Returns NULL if memory allocation fails. */
+static entry *add_entry(aoei_safetensors *s, size_t shard_index, const char *name, aoe_error *err) {
+    entry e = {.shard = shard_index};
+    e.t.name = aoei_strdup(name);
+    if (!e.t.name || aoei_grow((void **)&s->entries, &s->capacity, s->n, sizeof e)) {
+        aoei_free((void *)(uintptr_t)e.t.name);
+        aoei_fail_nomem(err, sizeof e);
+        return NULL;
+    }
+    s->entries[s->n] = e;
+    return &s->entries[s->n++];
+}
+
+/* Adds the tensors of a safetensors file. data: [size] contents of the file. For weight_map and `file`, see is_listed. */
+static int add_safetensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
+                           const json_t *weight_map, const char *file, aoe_error *err) {
     const char *path = s->shards[shard_index].path, *name;
     size_t n = 0, first = s->n;
     json_t *header = NULL, *v;
-    int rc = aoei_git_lfs_check(data, size, path, err);
-    if (!rc)
-        rc = read_header_length(&n, data, size, path, err);
+    int rc = read_header_length(&n, data, size, path, err);
     if (!rc)
         rc = parse_header(&header, data + PREFIX_BYTES, n, path, err);
     if (rc)
         return rc;
     json_object_foreach(header, name, v) {
-        const char *assigned = weight_map ? json_string_value(json_object_get(weight_map, name)) : file;
-        if (!strcmp(name, "__metadata__") || !assigned || (weight_map && strcmp(assigned, file) != 0))
+        if (!strcmp(name, "__metadata__") || !is_listed(weight_map, name, file))
             continue;
-        entry e = {.shard = shard_index};
-        e.t.name = aoei_strdup(name);
-        if (!e.t.name || aoei_grow((void **)&s->entries, &s->capacity, s->n, sizeof e)) {
-            aoei_free((void *)(uintptr_t)e.t.name);
-            rc = aoei_fail_nomem(err, sizeof e);
-            goto done;
-        }
-        entry *added = &s->entries[s->n++];
-        *added = e;
-        rc = read_tensor(&added->t, v, data + PREFIX_BYTES + n, size - PREFIX_BYTES - n, path, err);
+        entry *added = add_entry(s, shard_index, name, err);
+        rc = added ? read_tensor(&added->t, v, data + PREFIX_BYTES + n, size - PREFIX_BYTES - n, path, err) : AOE_ENOMEM;
         if (rc)
             goto done;
     }
@@ -221,6 +233,38 @@ static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned c
 done:
     json_decref(header);
     return rc;
+}
+
+/* Adds the tensors of a file that torch.save wrote. The arguments are those of add_safetensors. */
+static int add_torch(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size, const json_t *weight_map,
+                     const char *file, aoe_error *err) {
+    aoei_torch_file **torch = &s->shards[shard_index].torch;
+    size_t width;
+    const int rc = aoei_torch_file_open(torch, data, size, s->shards[shard_index].path, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < aoei_torch_file_count(*torch); i++) {
+        const aoei_torch_tensor t = aoei_torch_file_at(*torch, i);
+        if (!is_listed(weight_map, t.name, file))
+            continue;
+        entry *added = add_entry(s, shard_index, t.name, err);
+        if (!added)
+            return AOE_ENOMEM;
+        read_dtype(&added->t.dtype, &width, t.dtype);
+        added->t.n_dims = t.n_dims;
+        memcpy(added->t.shape, t.shape, t.n_dims * sizeof *t.shape);
+        added->t.data = t.data;
+        added->t.bytes = t.bytes;
+    }
+    return 0;
+}
+
+/* Adds the tensors of a file. Its first bytes determine its format. The arguments are those of add_safetensors. */
+static int add_tensors(aoei_safetensors *s, size_t shard_index, const unsigned char *data, size_t size,
+                       const json_t *weight_map, const char *file, aoe_error *err) {
+    const int rc = aoei_git_lfs_check(data, size, s->shards[shard_index].path, err);
+    return rc ? rc
+              : (aoei_torch_is(data, size) ? add_torch : add_safetensors)(s, shard_index, data, size, weight_map, file, err);
 }
 
 /* Adds an element to s->shards for the file `path`. The tensors of the file are not added. */
@@ -345,7 +389,7 @@ static int open_index(aoei_safetensors **s, const char *dir, const char *index_p
         return rc;
     weight_map = json_object_get(root, "weight_map");
     if (!json_is_object(weight_map)) {
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: weight_map is missing; this is not an index of safetensors shards", index_path);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: weight_map is missing; this is not an index of weight files", index_path);
         goto done;
     }
     rc = create(s, err);
@@ -380,24 +424,32 @@ int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t 
     return finish(s, rc ? rc : add_tensors(*s, 0, data, size, NULL, "", err));
 }
 
+/* The files in which a directory may contain its weights, in the order in which they are preferred. This is the order of the
+ * library transformers. */
+static const struct {
+    const char *name;
+    int is_index;
+} weight_files[] = {{AOEI_WEIGHTS_FILE, 0}, {AOEI_INDEX_FILE, 1}, {AOEI_TORCH_FILE, 0}, {AOEI_TORCH_INDEX, 1}};
+
 int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *err) {
-    char *single = aoei_path_join(dir, "model.safetensors"), *index_path = aoei_path_join(dir, "model.safetensors.index.json");
-    int rc;
     *s = NULL;
-    if (!single || !index_path)
-        rc = aoei_fail_nomem(err, strlen(dir));
-    else if (aoei_exists(single))
-        rc = aoei_safetensors_open(s, single, err);
-    else if (aoei_exists(index_path))
-        rc = open_index(s, dir, index_path, err);
-    else
-        rc = aoei_fail(
-            err, AOE_ENOENT,
-            "%s: the directory contains neither model.safetensors nor model.safetensors.index.json; save the model in safetensors format",
-            dir);
-    aoei_free(single);
-    aoei_free(index_path);
-    return rc;
+    for (size_t i = 0; i < sizeof weight_files / sizeof *weight_files; i++) {
+        char *path = aoei_path_join(dir, weight_files[i].name);
+        if (!path)
+            return aoei_fail_nomem(err, strlen(dir));
+        const int exists = aoei_exists(path);
+        const int rc = !exists                    ? 0
+                       : weight_files[i].is_index ? open_index(s, dir, path, err)
+                                                  : aoei_safetensors_open(s, path, err);
+        aoei_free(path);
+        if (exists)
+            return rc;
+    }
+    return aoei_fail(
+        err, AOE_ENOENT,
+        "%s: the directory contains no weights: neither model.safetensors nor pytorch_model.bin, nor an index of their "
+        "parts (model.safetensors.index.json, pytorch_model.bin.index.json)",
+        dir);
 }
 
 void aoei_safetensors_close(aoei_safetensors *s) {
@@ -406,6 +458,7 @@ void aoei_safetensors_close(aoei_safetensors *s) {
     for (size_t i = 0; i < s->n; i++)
         aoei_free((void *)(uintptr_t)s->entries[i].t.name);
     for (size_t i = 0; i < s->n_shards; i++) {
+        aoei_torch_file_close(s->shards[i].torch);
         aoei_map_close(&s->shards[i].map);
         aoei_free(s->shards[i].path);
     }

@@ -3,6 +3,8 @@
  * little-endian), the JSON header and the data. When a file is opened, all lengths, offsets, shapes and overlaps in the header
  * are checked. Error messages name the file and the tensor. If aoe stores a matrix NAME as int8, the file contains two tensors:
  * NAME (I8) and NAME_scale (one F32 scale per row; storage.h).
+ * Files that torch.save wrote (torch_file.h), such as pytorch_model.bin, are read as well; the first bytes of a file determine
+ * its format.
  */
 #ifndef AOEI_MODELDIR_SAFETENSORS_H
 #define AOEI_MODELDIR_SAFETENSORS_H
@@ -36,8 +38,8 @@ int aoei_safetensors_open(aoei_safetensors **s, const char *path, aoe_error *err
 /* Opens data[size], the contents of a safetensors file. The data is borrowed until *s is closed. `name` is copied, and replaces
  * the path in messages. Errors: see aoei_safetensors_open. */
 int aoei_safetensors_open_memory(aoei_safetensors **s, const void *data, size_t size, const char *name, aoe_error *err);
-/* Opens DIR/model.safetensors, or DIR/model.safetensors.index.json and its shards. The shards must be in DIR. Errors: see
- * aoei_safetensors_open. */
+/* Opens the weights in the directory DIR: the first of model.safetensors, model.safetensors.index.json, pytorch_model.bin and
+ * pytorch_model.bin.index.json that exists. The files that an index lists must be in DIR. Errors: see aoei_safetensors_open. */
 int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *err);
 void aoei_safetensors_close(aoei_safetensors *s); /* accepts NULL */
 /* aoei_safetensors_count returns the number of tensors. aoei_safetensors_at returns tensor i; tensors are sorted by name. */

@@ -338,7 +338,7 @@ static void rejects_unsupported_dense_modules(void **state) {
     put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
     put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
     put(dir, "2_Dense/config.json", DENSE_CONFIG);
-    expect_rejected(dir, AOE_ENOENT, "2_Dense: the directory contains neither model.safetensors");
+    expect_rejected(dir, AOE_ENOENT, "2_Dense: the directory contains no weights: neither model.safetensors");
     write_dense(dir, 0.5f, 1e-7f);
     expect_rejected(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
     write_dense(dir, 0.25f, 0);

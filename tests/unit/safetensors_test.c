@@ -274,7 +274,7 @@ static void reads_shards(void **state) {
     aoe_error err;
     float v;
     assert_int_equal(aoei_safetensors_open_dir(&s, dir, &err), AOE_ENOENT);
-    FRAGMENT(err, "neither model.safetensors nor model.safetensors.index.json");
+    FRAGMENT(err, "neither model.safetensors nor pytorch_model.bin");
     write_shard(dir, "one.safetensors", "a", 1);
     write_shard(dir, "two.safetensors", "b", 2);
     assert_int_equal(

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * Reads the record data.pkl of a file that torch.save wrote: a program for Python's pickle machine, protocol 2, that builds a
+ * dict of tensors. A general pickle program can call any function. This reader executes only the instructions that a dict of
+ * tensors needs, and accepts only the constructors of tensors, parameters and dicts. Every other instruction or function is an
+ * error that names it, so reading an untrusted file is safe. The instructions are documented in the module pickletools of
+ * Python.
+ */
+#ifndef AOEI_MODELDIR_TORCH_PICKLE_H
+#define AOEI_MODELDIR_TORCH_PICKLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aoe.h"
+
+#define AOEI_TORCH_MAX_DIMS 8
+#define AOEI_TORCH_MAX_KEY  20 /* maximum length of the key of a storage */
+
+/* A tensor of the dict: a view of a storage. All values are as stated in the file and are not checked, except that sizes,
+ * strides and offset are not negative. Strides and offset are numbers of elements. */
+typedef struct aoei_torch_view {
+    char *name;                       /* key of the tensor in the dict, owned */
+    const char *dtype;                /* data type in the notation of safetensors, such as "F32"; static */
+    size_t width;                     /* bytes per element */
+    char key[AOEI_TORCH_MAX_KEY + 1]; /* key of the storage, consisting of letters, digits and _ */
+    size_t elements;                  /* number of elements of the storage */
+    size_t offset;                    /* offset of the first element in the storage */
+    size_t n_dims;
+    size_t shape[AOEI_TORCH_MAX_DIMS], stride[AOEI_TORCH_MAX_DIMS];
+} aoei_torch_view;
+
+/* Executes the program data[size] and sets *views to the tensors of the dict that it builds, in the order of the dict, and *n
+ * to their number. Other values of the dict are ignored. path: name of the file in messages. The caller frees *views with
+ * aoei_torch_views_free. Errors: AOE_EFORMAT (damaged program), AOE_EUNSUPPORTED (other instructions or functions, or a result
+ * that is not a dict of tensors), AOE_ENOMEM. */
+int aoei_torch_pickle_read(aoei_torch_view **views, size_t *n, const unsigned char *data, size_t size, const char *path,
+                           aoe_error *err);
+void aoei_torch_views_free(aoei_torch_view *views, size_t n); /* accepts NULL */
+
+#endif
