@@ -28,6 +28,7 @@
 #include "modeldir/layout.h"
 #include "modeldir/model_writer.h"
 #include "modeldir/publish.h"
+#include "modeldir/readme.h"
 
 #define MIN_POSITIONS ((size_t)3) /* positions for [CLS], one token and [SEP] */
 /* Size in floats of the buffer for generated weights. If a weight is larger, the buffer has the size of this weight. */
@@ -113,6 +114,7 @@ static int train_tokenizer(new_model *m, const aoe_init_options *o, aoei_feed_fn
     w.vocab_size = o->vocab_size;
     w.lowercase = o->lowercase;
     w.model_max_length = max_sequence_length(&m->config, o);
+    w.pad_id = m->config.position_offset == 2; /* in RoBERTa and MPNet, the token with id 1 has no position of its own */
     int rc = aoei_wordpiece_trainer_create(&trainer, &w, err);
     if (rc || (rc = feed(user, trainer, err)) || (rc = aoei_wordpiece_train(trainer, err)))
         goto done;
@@ -225,6 +227,9 @@ static int write_model(new_model *m, weight_generator *g, aoe_storage storage, a
                                           .tokenizer = m->tokenizer,
                                           .rows = &g->source,
                                           .storage = storage};
+    const char *limit = aoei_tokenizer_limit(&m->config, m->tokenizer);
+    if (limit)
+        aoei_log_write(&m->ctx->log, AOE_LOG_WARNING, "%s: use aoe for this model: %s", m->dir, limit);
     return aoei_contents_save(&contents, m->dir, &m->ctx->log, err);
 }
 

@@ -78,6 +78,14 @@ static int put_prompt(aoei_buffer *b, const char *prompt) {
     return rc;
 }
 
+const char *aoei_tokenizer_limit(const aoei_encoder_config *c, const aoe_tokenizer *t) {
+    const char *kind = t ? aoe_tokenizer_kind(t) : NULL;
+    return !strcmp(c->arch->model_type, "qwen2") && kind && !strcmp(kind, "WordPiece")
+               ? "transformers 5 reads the vocabulary of every qwen2 model as byte-level BPE, so programs that use it compute "
+                 "different tokens for this WordPiece vocabulary"
+               : NULL;
+}
+
 /* Appends the sections about the use of the model in aoe and in other programs, and about features that other programs do not
  * support. */
 static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
@@ -89,6 +97,8 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
                                  ? aoei_settings_module_count(s) ? "other programs do not support its dense layer" : NULL
                              : library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
                                                             : aoei_settings_limits(s, limits, sizeof limits);
+    const char *tokenizer_limit = aoei_tokenizer_limit(m->config, m->tokenizer);
+    limitation = limitation ? limitation : tokenizer_limit;
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
@@ -98,7 +108,7 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
                "model = StaticModel.from_pretrained(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
     else if (library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && aoei_pooling_is_portable(s->pooling) &&
-             storage != AOE_STORAGE_INT8)
+             storage != AOE_STORAGE_INT8 && !tokenizer_limit)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"

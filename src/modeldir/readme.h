@@ -11,5 +11,8 @@
 int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *err);
 /* Writes README.md of a directory of adapters. Parameters and errors: see aoei_model_readme. */
 int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_error *err);
+/* Returns why other programs compute different tokens for a model with this configuration and tokenizer, as a clause in static
+ * memory, or NULL if they compute the same tokens. t: NULL if the model has no tokenizer. */
+const char *aoei_tokenizer_limit(const aoei_encoder_config *c, const aoe_tokenizer *t);
 
 #endif

@@ -24,13 +24,13 @@ static json_t *complete(json_t *value, int failed) {
     return NULL;
 }
 
-static json_t *added_tokens(void) {
+static json_t *added_tokens(const aoei_wordpiece_options *o) {
     json_t *array = json_array();
     int failed = 0;
     for (int i = 0; i < AOEI_SPECIAL_COUNT; i++)
         failed |= json_array_append_new(array, json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", i, "content",
-                                                         aoei_wordpiece_special(i), "single_word", 0, "lstrip", 0, "rstrip", 0,
-                                                         "normalized", 0, "special", 1));
+                                                         aoei_wordpiece_special_at(o, i), "single_word", 0, "lstrip", 0,
+                                                         "rstrip", 0, "normalized", 0, "special", 1));
     return complete(array, failed);
 }
 
@@ -73,11 +73,11 @@ static json_t *tokenizer_json(const aoei_wordpiece_trainer *tr) {
     json_t *vocab = vocab_object(&tr->vocab);
     return json_pack(
         "{s:s, s:n, s:n, s:o, s:{s:s, s:b, s:b, s:n, s:b}, s:{s:s}, s:o, s:{s:s, s:s, s:b}, s:{s:s, s:s, s:s, s:i, s:o}}",
-        "version", "1.0", "truncation", "padding", "added_tokens", added_tokens(), "normalizer", "type", "BertNormalizer",
-        "clean_text", 1, "handle_chinese_chars", 1, "strip_accents", "lowercase", tr->options.lowercase != 0, "pre_tokenizer",
-        "type", "BertPreTokenizer", "post_processor", post_processor(), "decoder", "type", "WordPiece", "prefix", "##",
-        "cleanup", 1, "model", "type", "WordPiece", "unk_token", aoei_wordpiece_special(AOEI_UNK), "continuing_subword_prefix",
-        "##", "max_input_chars_per_word", 100, "vocab", vocab);
+        "version", "1.0", "truncation", "padding", "added_tokens", added_tokens(&tr->options), "normalizer", "type",
+        "BertNormalizer", "clean_text", 1, "handle_chinese_chars", 1, "strip_accents", "lowercase", tr->options.lowercase != 0,
+        "pre_tokenizer", "type", "BertPreTokenizer", "post_processor", post_processor(), "decoder", "type", "WordPiece",
+        "prefix", "##", "cleanup", 1, "model", "type", "WordPiece", "unk_token", aoei_wordpiece_special(AOEI_UNK),
+        "continuing_subword_prefix", "##", "max_input_chars_per_word", 100, "vocab", vocab);
 }
 
 static int set_specials(json_t *object) {

@@ -44,6 +44,11 @@ const char *aoei_wordpiece_special(int which) {
     return names[which];
 }
 
+const char *aoei_wordpiece_special_at(const aoei_wordpiece_options *o, int id) {
+    const int swap = o->pad_id != 0 && id <= AOEI_UNK; /* AOEI_PAD is 0, and AOEI_UNK is 1 */
+    return aoei_wordpiece_special(swap ? 1 - id : id);
+}
+
 int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **out, const aoei_wordpiece_options *o, aoe_error *err) {
     aoei_wordpiece_options defaults;
     aoei_wordpiece_options_defaults(&defaults);
@@ -160,8 +165,10 @@ static int add_token(aoei_wordpiece_trainer *tr, const char *token, size_t len, 
 static int add_alphabet(aoei_wordpiece_trainer *tr, alphabet *a, aoe_error *err) {
     int rc = 0;
     int32_t id;
-    for (int i = 0; i < AOEI_SPECIAL_COUNT && !rc; i++)
-        rc = add_token(tr, aoei_wordpiece_special(i), strlen(aoei_wordpiece_special(i)), &id, err);
+    for (int i = 0; i < AOEI_SPECIAL_COUNT && !rc; i++) {
+        const char *special = aoei_wordpiece_special_at(&tr->options, i);
+        rc = add_token(tr, special, strlen(special), &id, err);
+    }
     for (size_t i = 0; i < a->n && !rc; i++) {
         char utf8[4];
         rc = add_token(tr, utf8, aoei_utf8_encode((uint32_t)a->letter[i].cp, utf8), &a->letter[i].initial, err);

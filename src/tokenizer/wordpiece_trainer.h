@@ -26,13 +26,17 @@ typedef struct aoei_wordpiece_options {
     int lowercase;           /* 1: convert to lower case and strip accents; default 1 */
     uint64_t min_frequency;  /* minimum count of a pair for merging; default 2 */
     size_t limit_alphabet;   /* maximum number of distinct characters; the most frequent ones are kept; default 1000 */
+    int pad_id;              /* 0 or 1: id of [PAD]; [UNK] has the other id; default 0 */
     size_t model_max_length; /* value of model_max_length in tokenizer_config.json; default 0: not written */
 } aoei_wordpiece_options;
 
-/* Ids of the special tokens [PAD] [UNK] [CLS] [SEP] [MASK]. */
+/* Special tokens [PAD] [UNK] [CLS] [SEP] [MASK]. Their values are their ids, unless options.pad_id is 1. */
 enum { AOEI_PAD, AOEI_UNK, AOEI_CLS, AOEI_SEP, AOEI_MASK, AOEI_SPECIAL_COUNT };
 /* Returns the text of a special token, such as "[CLS]"; static. */
 const char *aoei_wordpiece_special(int which);
+
+/* Returns the text of the special token with the id `id`, which is below AOEI_SPECIAL_COUNT; static. */
+const char *aoei_wordpiece_special_at(const aoei_wordpiece_options *o, int id);
 
 /* A trainer. Only wordpiece_trainer.c and wordpiece_save.c use its fields. */
 typedef struct aoei_wordpiece_trainer {

@@ -93,6 +93,55 @@ static void makes_a_model(void **state) {
     free_corpus(&c);
 }
 
+/* Tests the ids of [PAD] and [UNK]. In RoBERTa and MPNet, the token with id 1 is the padding token, which has no position of
+ * its own in other programs. If this id belonged to [UNK], they would compute other embeddings for texts with unknown words. */
+static void places_the_padding_token(void **state) {
+    (void)state;
+    static const char *const architectures[] = {NULL, "roberta", "mpnet"};
+    for (size_t i = 0; i < 3; i++) {
+        corpus c;
+        make_corpus(&c);
+        char *to = test_path(c.dir, "made");
+        aoe_init_options o = options(&c);
+        aoe_tokenizer *t;
+        aoe_ids ids = {0};
+        aoe_error err;
+        o.shape.architecture = architectures[i];
+        if (aoe_init(test_model_context, to, &o, NULL, &err) || aoe_tokenizer_open(&t, to, &err))
+            fail_msg("%s", err.message);
+        const aoe_text pad = aoe_tokenizer_token(t, i > 0);
+        assert_memory_equal(pad.data, "[PAD]", pad.len);
+        assert_int_equal(aoe_tokenizer_encode(t, aoe_text_of("\xe2\x98\x83"), NULL, &ids, NULL), 0);
+        assert_true(ids.n == 3 && ids.id[1] == !i);
+        aoe_ids_free(&ids);
+        aoe_tokenizer_close(t);
+        free(to);
+        free_corpus(&c);
+    }
+}
+
+/* Tests that README.md says that transformers reads another tokenizer, and has no example for sentence-transformers. */
+static void explains_the_tokenizer_of_qwen2(void **state) {
+    (void)state;
+    corpus c;
+    make_corpus(&c);
+    char *to = test_path(c.dir, "made"), *readme = test_path(to, "README.md");
+    aoe_init_options o = options(&c);
+    aoe_error err;
+    size_t size;
+    o.shape.architecture = "qwen2";
+    if (aoe_init(test_model_context, to, &o, NULL, &err))
+        fail_msg("%s", err.message);
+    char *text = test_read(readme, &size);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "byte-level BPE"));
+    assert_null(strstr(text, "SentenceTransformer(\"DIR\")"));
+    free(text);
+    free(readme);
+    free(to);
+    free_corpus(&c);
+}
+
 /* Asserts that the values of t are consistent with a normal distribution with mean 0 and standard deviation 0.02. */
 static void check_normal(aoei_tensor t) {
     size_t n = t.rows * t.cols;
@@ -321,6 +370,8 @@ static void rejects_invalid_input(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(makes_a_model),
+        cmocka_unit_test(places_the_padding_token),
+        cmocka_unit_test(explains_the_tokenizer_of_qwen2),
         cmocka_unit_test(initializes_weights_like_bert),
         cmocka_unit_test(weights_depend_on_the_seed_only),
         cmocka_unit_test(copies_a_tokenizer),
