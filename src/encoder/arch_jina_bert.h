@@ -7,5 +7,6 @@
 #include "encoder/arch.h"
 
 extern const aoei_arch aoei_arch_jina_bert;
+extern const aoei_arch aoei_arch_jina_code; /* the model for code, with more norms */
 
 #endif

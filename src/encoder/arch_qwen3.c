@@ -19,7 +19,7 @@ static const char *const prefixes[] = {"", "model.", NULL};
 static void defaults_qwen3(aoei_encoder_config *c) {
     aoei_llama_defaults(c);
     c->positions = 32768;
-    c->qk_norm = 1;
+    c->qk_norm = AOEI_QK_HEADS;
 }
 
 static int read_qwen3(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {

@@ -28,11 +28,11 @@
 #include "encoder/slots.h"
 
 static const aoei_arch *const archs[] = {
-    &aoei_arch_bert,       &aoei_arch_roberta,    &aoei_arch_xlm_roberta, &aoei_arch_llama,   &aoei_arch_mistral,
-    &aoei_arch_qwen2,      &aoei_arch_static,     &aoei_arch_ran,         &aoei_arch_mpnet,   &aoei_arch_nomic,
-    &aoei_arch_jina_bert,  &aoei_arch_qwen3,      &aoei_arch_ministral,   &aoei_arch_new,     &aoei_arch_gte,
-    &aoei_arch_deberta,    &aoei_arch_distilbert, &aoei_arch_camembert,   &aoei_arch_electra, &aoei_arch_gemma3,
-    &aoei_arch_modernbert,
+    &aoei_arch_bert,      &aoei_arch_roberta,    &aoei_arch_xlm_roberta, &aoei_arch_llama,     &aoei_arch_mistral,
+    &aoei_arch_qwen2,     &aoei_arch_static,     &aoei_arch_ran,         &aoei_arch_mpnet,     &aoei_arch_nomic,
+    &aoei_arch_jina_code, &aoei_arch_jina_bert,  &aoei_arch_qwen3,       &aoei_arch_ministral, &aoei_arch_new,
+    &aoei_arch_gte,       &aoei_arch_deberta,    &aoei_arch_distilbert,  &aoei_arch_camembert, &aoei_arch_electra,
+    &aoei_arch_gemma3,    &aoei_arch_modernbert,
 };
 
 #define N_ARCHS (sizeof archs / sizeof *archs)

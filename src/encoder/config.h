@@ -25,6 +25,10 @@ typedef struct aoei_ran_config {
                         standard deviation */
 } aoei_ran_config;
 
+/* Norms of the queries and of the keys. AOEI_QK_HEADS: RMSNorm of each head. AOEI_QK_LAYERNORM: LayerNorm of all heads
+ * together. */
+typedef enum aoei_qk_norm { AOEI_QK_NONE, AOEI_QK_HEADS, AOEI_QK_LAYERNORM } aoei_qk_norm;
+
 typedef enum aoei_norm { AOEI_LAYERNORM, AOEI_RMSNORM } aoei_norm;
 
 /* The adapter of one linear layer. */
@@ -109,13 +113,15 @@ typedef struct aoei_encoder_config {
     int no_norm_bias;     /* 1: LayerNorm has no bias */
     int no_first_norm;    /* 1: in pre-norm models, no norm precedes the attention of layer 0 */
     int branch_norms;     /* 1: in pre-norm models, norms also follow attention and feed-forward, before the residual sums */
-    int qk_norm;          /* 1: RMSNorm of each head of the queries and of the keys, before rotary positions */
-    int gated;            /* 1: the feed-forward is down(activation(gate(x)) * up(x)); 0: it is down(activation(up(x))) */
-    int no_qkv_bias;      /* 1: query, key and value layers have no bias */
-    int no_output_bias;   /* 1: the attention output layer has no bias */
-    int no_ffn_bias;      /* 1: the feed-forward layers have no biases */
-    int no_up_bias;       /* 1: the up and gate layers of the feed-forward have no bias, whatever no_ffn_bias is */
-    int causal; /* 1: in the layers before `bidirectional_from`, a token attends only to itself and to earlier tokens */
+    aoei_qk_norm qk_norm; /* norms of the queries and of the keys, before rotary positions */
+    int second_norm; /* 1: in post-norm models, norm 1 of the attention is followed by a second sum with the input of the layer
+                        and by norm 3 */
+    int gated;       /* 1: the feed-forward is down(activation(gate(x)) * up(x)); 0: it is down(activation(up(x))) */
+    int no_qkv_bias; /* 1: query, key and value layers have no bias */
+    int no_output_bias; /* 1: the attention output layer has no bias */
+    int no_ffn_bias;    /* 1: the feed-forward layers have no biases */
+    int no_up_bias;     /* 1: the up and gate layers of the feed-forward have no bias, whatever no_ffn_bias is */
+    int causal;         /* 1: in the layers before `bidirectional_from`, a token attends only to itself and to earlier tokens */
     size_t bidirectional_from; /* first layer with bidirectional attention; AOEI_NO_LAYER: all layers are causal */
     /* size of the sliding window of attention in tokens, for the layers in `windowed`; 0: no window */
     size_t window;

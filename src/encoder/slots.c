@@ -158,13 +158,17 @@ static void describe_layer(const aoei_encoder_config *c, size_t kind, aoei_slot 
     case AOEI_LW_NORM4:
     case AOEI_LW_NORM4_BIAS:
         norm_slot(c, s, kind == AOEI_LW_NORM3_BIAS || kind == AOEI_LW_NORM4_BIAS);
-        s->absent |= !c->branch_norms;
+        s->absent |= !c->branch_norms && !(c->second_norm && (kind == AOEI_LW_NORM3 || kind == AOEI_LW_NORM3_BIAS));
         break;
     case AOEI_LW_Q_NORM:
     case AOEI_LW_Q_NORM_BIAS:
     case AOEI_LW_K_NORM:
     case AOEI_LW_K_NORM_BIAS:
-        norm_of(c, s, aoei_head_dim(c), kind == AOEI_LW_Q_NORM_BIAS || kind == AOEI_LW_K_NORM_BIAS);
+        norm_of(c, s,
+                c->qk_norm != AOEI_QK_LAYERNORM                         ? aoei_head_dim(c)
+                : kind == AOEI_LW_Q_NORM || kind == AOEI_LW_Q_NORM_BIAS ? aoei_query_width(c)
+                                                                        : aoei_key_width(c),
+                kind == AOEI_LW_Q_NORM_BIAS || kind == AOEI_LW_K_NORM_BIAS);
         s->absent |= !c->qk_norm;
         break;
     default:

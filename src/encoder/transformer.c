@@ -33,14 +33,16 @@ static void branch_layout(aoei_layer_state *l, const aoei_encoder_config *c, aoe
                           aoei_encoder_mode mode) {
     if (c->qk_norm) {
         l->qk = aoei_tensor_take_typed(arena, mode.type, n, aoei_query_width(c) + aoei_key_width(c));
-        l->stats_q = aoei_tensor_take(arena, n, c->heads);
-        l->stats_k = aoei_tensor_take(arena, n, aoei_kv_heads(c));
+        l->stats_q = aoei_tensor_take(arena, n, c->qk_norm == AOEI_QK_LAYERNORM ? 2 : c->heads);
+        l->stats_k = aoei_tensor_take(arena, n, c->qk_norm == AOEI_QK_LAYERNORM ? 2 : aoei_kv_heads(c));
     }
-    if (!c->branch_norms)
+    if (!c->branch_norms && !c->second_norm)
         return;
     l->attended = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
-    l->expanded = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
     l->stats3 = stats_take(c, arena, n);
+    if (!c->branch_norms)
+        return;
+    l->expanded = aoei_tensor_take_typed(arena, mode.type, n, c->hidden);
     l->stats4 = stats_take(c, arena, n);
 }
 
@@ -132,7 +134,7 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
     t->grad_heads = aoei_tensor_take_typed(arena, type, n, aoei_query_width(c));
     if (c->qk_norm && type != AOEI_F32)
         t->grad_qk = aoei_tensor_take(arena, n, aoei_query_width(c) + aoei_key_width(c));
-    if (c->pre_norm)
+    if (c->pre_norm || c->second_norm)
         t->grad_norm = aoei_tensor_take(arena, n, D);
 }
 

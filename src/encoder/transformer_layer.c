@@ -15,6 +15,8 @@
  * Some pre-norm models have further norms (Gemma 3): of each head of the queries and keys before rope, and of the outputs of o
  * and down before they are added.
  *
+ * In post-norm layers with a second norm after the attention, mid is norm3(x + norm1(...)).
+ *
  * Without dropout, the matmul that computes the output of attention or feed-forward also adds the residual.
  */
 #include "encoder/transformer_layer.h"
@@ -200,6 +202,12 @@ static void queries_and_keys(const aoei_layer *layer, aoei_tensor q, aoei_tensor
     aoei_layer_linear(layer, AOEI_LW_K, raw_k, l->in, NULL);
     if (!c->qk_norm)
         return;
+    if (c->qk_norm == AOEI_QK_LAYERNORM) {
+        const aoei_tensor *w = layer->w;
+        aoei_layernorm_forward(layer->ctx, q, l->stats_q, raw_q, w[AOEI_LW_Q_NORM], w[AOEI_LW_Q_NORM_BIAS], c->norm_eps);
+        aoei_layernorm_forward(layer->ctx, k, l->stats_k, raw_k, w[AOEI_LW_K_NORM], w[AOEI_LW_K_NORM_BIAS], c->norm_eps);
+        return;
+    }
     aoei_rmsnorm_forward(layer->ctx, q, l->stats_q, raw_q, layer->w[AOEI_LW_Q_NORM], c->norm_plus_one, c->norm_eps);
     aoei_rmsnorm_forward(layer->ctx, k, l->stats_k, raw_k, layer->w[AOEI_LW_K_NORM], c->norm_plus_one, c->norm_eps);
 }
@@ -258,6 +266,15 @@ static void branch_norm_forward(const aoei_layer *layer) {
                          AOEI_SITE_FFN_OUTPUT);
 }
 
+/* Computes mid = norm3(x + mid). */
+static void second_norm_forward(const aoei_layer *layer) {
+    const aoei_layer_state *l = &layer->l;
+    const aoei_tensor sum = l->attended.rows ? l->attended : l->mid;
+    const aoei_dropout none = aoei_dropout_site(NULL, 0, 0);
+    aoei_dropout_add(layer->ctx, sum, l->mid, layer->x, layer->batch, &none);
+    aoei_transformer_norm(layer->ctx, layer->c, l->mid, l->stats3, sum, layer->w + AOEI_LW_NORM3);
+}
+
 void aoei_layer_forward(const aoei_layer *layer) {
     const aoei_layer_state *l = &layer->l;
     const int pre = layer->c->pre_norm;
@@ -271,6 +288,8 @@ void aoei_layer_forward(const aoei_layer *layer) {
     attend(layer);
     project_and_add(layer, AOEI_LW_O, l->sum1, l->heads, layer->x, AOEI_SITE_ATTENTION_OUTPUT);
     aoei_transformer_norm(layer->ctx, layer->c, l->mid, pre ? l->stats2 : l->stats1, l->sum1, pre ? norm2 : norm1);
+    if (layer->c->second_norm)
+        second_norm_forward(layer);
     expand(layer);
     project_and_add(layer, AOEI_LW_DOWN, l->sum2, layer->act, pre ? l->sum1 : l->mid, AOEI_SITE_FFN_OUTPUT);
     if (!pre)

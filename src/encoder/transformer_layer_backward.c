@@ -89,10 +89,17 @@ static void qk_norm_backward(const aoei_layer *layer, aoei_tensor to, aoei_tenso
     const aoei_tensor *w = layer->w, *g = layer->g;
     const size_t Q = aoei_query_width(layer->c), K = aoei_key_width(layer->c);
     const aoei_tensor dq = aoei_tensor_cols(dqk, 0, Q), dk = aoei_tensor_cols(dqk, Q, K);
-    aoei_rmsnorm_backward(layer->ctx, dq, g[AOEI_LW_Q_NORM], dq, aoei_tensor_cols(l->qk, 0, Q), l->stats_q, w[AOEI_LW_Q_NORM],
-                          layer->c->norm_plus_one);
-    aoei_rmsnorm_backward(layer->ctx, dk, g[AOEI_LW_K_NORM], dk, aoei_tensor_cols(l->qk, Q, K), l->stats_k, w[AOEI_LW_K_NORM],
-                          layer->c->norm_plus_one);
+    if (layer->c->qk_norm == AOEI_QK_LAYERNORM) {
+        aoei_layernorm_backward(layer->ctx, dq, g[AOEI_LW_Q_NORM], g[AOEI_LW_Q_NORM_BIAS], dq, aoei_tensor_cols(l->qk, 0, Q),
+                                l->stats_q, w[AOEI_LW_Q_NORM]);
+        aoei_layernorm_backward(layer->ctx, dk, g[AOEI_LW_K_NORM], g[AOEI_LW_K_NORM_BIAS], dk, aoei_tensor_cols(l->qk, Q, K),
+                                l->stats_k, w[AOEI_LW_K_NORM]);
+    } else {
+        aoei_rmsnorm_backward(layer->ctx, dq, g[AOEI_LW_Q_NORM], dq, aoei_tensor_cols(l->qk, 0, Q), l->stats_q,
+                              w[AOEI_LW_Q_NORM], layer->c->norm_plus_one);
+        aoei_rmsnorm_backward(layer->ctx, dk, g[AOEI_LW_K_NORM], dk, aoei_tensor_cols(l->qk, Q, K), l->stats_k,
+                              w[AOEI_LW_K_NORM], layer->c->norm_plus_one);
+    }
     if (to.data != dqk.data)
         aoei_tensor_copy(layer->ctx, to, dqk);
 }
@@ -176,8 +183,16 @@ static void post_norm_backward(const aoei_layer *layer, aoei_tensor d) {
     const size_t norm1 = AOEI_LW_NORM1, norm2 = AOEI_LW_NORM2;
     aoei_transformer_norm_backward(layer->ctx, layer->c, d, layer->g + norm2, d, l->sum2, l->stats2, layer->w + norm2);
     feed_forward_backward(layer, through_dropout(layer, d, AOEI_SITE_FFN_OUTPUT), d, 1);
+    const aoei_tensor kept = layer->c->second_norm ? aoei_tensor_rows(layer->s->grad_norm, 0, layer->batch->n_tokens) : d;
+    if (layer->c->second_norm) {
+        aoei_transformer_norm_backward(layer->ctx, layer->c, d, layer->g + AOEI_LW_NORM3, d, l->attended, l->stats3,
+                                       layer->w + AOEI_LW_NORM3);
+        aoei_tensor_copy(layer->ctx, kept, d); /* gradient of the second sum, which x and the output of norm 1 receive */
+    }
     aoei_transformer_norm_backward(layer->ctx, layer->c, d, layer->g + norm1, d, l->sum1, l->stats1, layer->w + norm1);
     attention_backward(layer, through_dropout(layer, d, AOEI_SITE_ATTENTION_OUTPUT), d, 1);
+    if (layer->c->second_norm)
+        aoei_add(layer->ctx, d, d, kept);
 }
 
 static void pre_norm_backward(const aoei_layer *layer, aoei_tensor d) {

@@ -273,8 +273,9 @@ static void attend(const bert_reference *r, double *y, const double *x, size_t l
     linear(k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS], T, D, K);
     linear(v, x, w[AOEI_LW_V], w[AOEI_LW_V_BIAS], T, D, K);
     if (c->qk_norm) {
-        norm_rows(r, q, q, w + AOEI_LW_Q_NORM, T * c->heads, d);
-        norm_rows(r, k, k, w + AOEI_LW_K_NORM, T * aoei_kv_heads(c), d);
+        const int whole = c->qk_norm == AOEI_QK_LAYERNORM;
+        norm_rows(r, q, q, w + AOEI_LW_Q_NORM, whole ? T : T * c->heads, whole ? Q : d);
+        norm_rows(r, k, k, w + AOEI_LW_K_NORM, whole ? T : T * aoei_kv_heads(c), whole ? K : d);
     }
     rotate(r, q, layer, c->heads, d, T);
     rotate(r, k, layer, aoei_kv_heads(c), d, T);
@@ -325,6 +326,10 @@ static void layer_forward(const bert_reference *r, double *x, size_t layer, size
             x[i] += branch[i];
         if (!c->pre_norm)
             norm(r, x, x, weights, T);
+        for (size_t i = 0; i < T * D && c->second_norm && !part; i++)
+            x[i] += in[i];
+        if (c->second_norm && !part)
+            norm(r, x, x, w + AOEI_LW_NORM3, T);
     }
     free(in);
     free(branch);

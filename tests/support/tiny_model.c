@@ -95,6 +95,13 @@ void tiny_jina_bert(aoei_encoder_config *c) {
     c->gated = c->no_up_bias = c->alibi = 1;
 }
 
+void tiny_jina_code(aoei_encoder_config *c) {
+    tiny_jina_bert(c);
+    c->arch = &aoei_arch_jina_code;
+    c->qk_norm = AOEI_QK_LAYERNORM;
+    c->second_norm = 1;
+}
+
 /* Changes c to another architecture. The options become the defaults of `arch`, and the sizes remain unchanged. */
 static void become(aoei_encoder_config *c, const aoei_arch *arch) {
     const aoei_encoder_config sizes = *c;

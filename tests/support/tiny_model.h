@@ -29,6 +29,7 @@ typedef struct tiny_model {
 void tiny_roberta(aoei_encoder_config *c);   /* RoBERTa, whose positions start at 2 */
 void tiny_mpnet(aoei_encoder_config *c);     /* MPNet: learned biases of scores, and positions start at 2 */
 void tiny_deberta(aoei_encoder_config *c);   /* DeBERTa with 8 buckets of distances for distances up to 30 */
+void tiny_jina_code(aoei_encoder_config *c); /* JinaBERT for code: also norms of queries and keys, and a second norm */
 void tiny_jina_bert(aoei_encoder_config *c); /* JinaBERT: linear biases of scores, and a gated feed-forward */
 /* LLaMA with two query heads per key head, biases in all linear layers, and the RoPE scaling of LLaMA 3 */
 void tiny_llama(aoei_encoder_config *c);

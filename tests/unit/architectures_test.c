@@ -87,6 +87,7 @@ static const struct {
     {tiny_distilbert, "DistilBertModel", "distilbert."},
     {tiny_camembert, "CamembertModel", "roberta."},
     {tiny_electra, "ElectraModel", "electra."},
+    {tiny_jina_code, "JinaBertModel", "bert."},
     {tiny_gte, "GteModel", "gte."},
     {tiny_new, "NewModel", "new."},
     {tiny_deberta, "DebertaV2Model", "deberta."},

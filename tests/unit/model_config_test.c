@@ -212,6 +212,16 @@ static void reads_jina_bert(void **state) {
         aoei_slot_describe(&c, AOEI_W_POSITION, &s);
         assert_true(s.absent && c.arch->max_length(&c) == 100);
     }
+    assert_int_equal(read_type(&c, "bert",
+                               "\"position_embedding_type\": \"alibi\", \"feed_forward_type\": \"geglu\", \"_name_or_path\": "
+                               "\"jinaai/jina-bert-v2-qk-post-norm\"",
+                               NULL),
+                     0);
+    aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_K_NORM_BIAS), &s);
+    assert_string_equal(s.name, "encoder.layer.1.attention.self.layer_norm_k.bias");
+    assert_true(c.second_norm && s.cols == 32 && !s.absent);
+    assert_int_equal(read_type(&c, "bert", "\"feed_forward_type\": null", NULL), 0);
+    assert_string_equal(c.arch->model_type, "bert");
     for (size_t i = 0; i < sizeof rejected / sizeof *rejected; i++) {
         aoe_error err;
         assert_int_equal(read_type(&c, "bert", rejected[i].more, &err), AOE_EUNSUPPORTED);

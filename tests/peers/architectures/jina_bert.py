@@ -109,5 +109,7 @@ VARIANTS = {
     "four_heads": jina(num_attention_heads=4),
     "six_heads": jina(num_attention_heads=6, num_hidden_layers=3),
     "keys_only": jina(_name_or_path="./local"),
+    "code": jina(_name_or_path=CODE),
+    "code_four_heads": jina(_name_or_path=CODE, num_attention_heads=4, num_hidden_layers=3),
     "golden": jina({"lengths": (1, 2, 9, 33, 90)}, hidden_size=18),
 }
