@@ -35,4 +35,6 @@ VARIANTS = {
     "scale": gemma3(query_pre_attn_scalar=5, attention_bias=True, hidden_activation="gelu"),
     "rope": gemma3(rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 5e5},
                                     "sliding_attention": {"rope_type": "default", "rope_theta": 500.0}}),
+    "golden": gemma3(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=6,
+                     intermediate_size=12, use_bidirectional_attention=True),
 }

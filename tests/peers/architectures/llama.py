@@ -19,7 +19,7 @@ VARIANTS = {
     "llama_bidirectional": lambda: (LlamaModel, LlamaConfig(**SIZES, is_causal=False)),
     "mistral_window": lambda: (MistralModel, MistralConfig(**SIZES, sliding_window=7)),
     "ministral_mixed_windows": lambda: (MinistralModel, MinistralConfig(
-        **SIZES, sliding_window=7, layer_types=["sliding_attention", "full_attention"])),
+        **SIZES, head_dim=4, sliding_window=7, layer_types=["sliding_attention", "full_attention"])),
     "mistral_bidirectional": lambda: (MistralModel, MistralConfig(**SIZES, sliding_window=7, is_causal=False)),
     "qwen2": lambda: (Qwen2Model, Qwen2Config(**SIZES)),
     "qwen2_window": lambda: (Qwen2Model, Qwen2Config(**SIZES, use_sliding_window=True, sliding_window=5, max_window_layers=1)),

@@ -32,4 +32,5 @@ VARIANTS = {
     "tanh": modernbert(hidden_activation="gelu_pytorch_tanh", local_attention=11),
     "rope": modernbert(rope_parameters={"full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 5e4},
                                         "sliding_attention": {"rope_type": "default", "rope_theta": 500.0}}),
+    "golden": modernbert(hidden_size=8, num_hidden_layers=2, intermediate_size=12),
 }

@@ -24,4 +24,7 @@ VARIANTS = {
     "mixed_windows": qwen3(**WINDOW, layer_types=MIXED),
     "bidirectional": qwen3(is_causal=False),
     "bidirectional_window": qwen3(**WINDOW, layer_types=MIXED, is_causal=False),
+    "golden": qwen3(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=6,
+                    intermediate_size=12, use_sliding_window=True, sliding_window=5,
+                    layer_types=["sliding_attention", "full_attention"]),
 }

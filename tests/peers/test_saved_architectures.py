@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Models of several architectures, written by transformers, trained for one step by aoe and opened in transformers again: the
+embeddings of texts must be equal. The files config.json and model.safetensors are those that aoe writes."""
+import numpy as np
+import pytest
+import tokenizers
+import torch
+import transformers
+
+import golden
+from conftest import relative_error
+
+NAMES = ["llama", "qwen3", "gemma3", "modernbert"]
+CASES = [(name, variant) for name in NAMES for variant in golden.variants(name)]
+WORDS = [f"w{i}" for i in range(35)]
+TEXTS = [" ".join(WORDS[(3 * i + 5 * j) % 35] for j in range(n)) for i, n in enumerate((1, 2, 9, 30, 55))]
+
+
+def write_tokenizer(folder):
+    vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return tokenizer
+
+
+@pytest.mark.parametrize("name,variant", CASES, ids=[f"{a}-{v}" for a, v in CASES])
+def test_saved_by_aoe(aoe, tmp_path, name, variant):
+    start, out, table = tmp_path / "start", tmp_path / "out", tmp_path / "pairs.tsv"
+    model, options = golden.build(golden.variants(name)[variant])
+    golden.save_checkpoint(model, options, start)
+    tokenizer = write_tokenizer(start)
+    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i}\n" for i, (a, b) in enumerate(zip(TEXTS, TEXTS[1:]))))
+    aoe.run("train", "-m", start, "-d", table, "-o", out, "--epochs", 1, "--batch-size", 4, "--lr", 1e-3, "--pooling", "mean",
+            "--dtype", "f32")
+    trained = transformers.AutoModel.from_pretrained(out, dtype=torch.float32, attn_implementation="eager").eval()
+    assert type(trained) is type(model)
+    with torch.no_grad():
+        want = [trained(input_ids=torch.tensor([tokenizer.encode(t).ids])).last_hidden_state[0].mean(0).numpy() for t in TEXTS]
+    assert relative_error(aoe.embed(out, TEXTS, "--pooling", "mean"), np.stack(want)) < 5e-6
