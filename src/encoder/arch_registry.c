@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
+#include "encoder/arch_albert.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_deberta.h"
 #include "encoder/arch_distilbert.h"
@@ -32,7 +33,7 @@ static const aoei_arch *const archs[] = {
     &aoei_arch_qwen2,     &aoei_arch_static,     &aoei_arch_ran,         &aoei_arch_mpnet,     &aoei_arch_nomic,
     &aoei_arch_jina_code, &aoei_arch_jina_bert,  &aoei_arch_qwen3,       &aoei_arch_ministral, &aoei_arch_new,
     &aoei_arch_gte,       &aoei_arch_deberta,    &aoei_arch_distilbert,  &aoei_arch_camembert, &aoei_arch_electra,
-    &aoei_arch_gemma3,    &aoei_arch_modernbert,
+    &aoei_arch_gemma3,    &aoei_arch_modernbert, &aoei_arch_albert,
 };
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
@@ -60,7 +61,7 @@ static const aoei_arch *arch_of(const json_t *config, const char *model_type) {
 
 const char *aoei_arch_names(void) {
     return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, ministral, new, gte, deberta-v2, distilbert, camembert, electra, "
-           "gemma3_text, modernbert";
+           "gemma3_text, modernbert, albert";
 }
 
 /* Checks that the size in bytes of all weights, gradients and optimizer states together fits size_t. */

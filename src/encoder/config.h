@@ -93,6 +93,8 @@ typedef struct aoei_encoder_config {
     size_t embed_width;  /* E, number of columns of the embedding tables. A linear layer with bias, the projection, follows the
                             embedding and has D outputs. 0: E is D, and there is no projection */
     size_t layers;       /* number of layers */
+    size_t layer_groups; /* number of groups of layers; the layers of a group use the same weights (ALBERT). 0: every layer has
+                            its own weights */
     size_t heads;        /* H, number of attention heads */
     size_t kv_heads;     /* K, number of key-value heads, a divisor of H; 0: K is H */
     size_t head_dim;     /* d, number of components per head; 0: d is D / H */
@@ -169,6 +171,14 @@ static inline size_t aoei_kv_heads(const aoei_encoder_config *c) {
 }
 static inline size_t aoei_head_dim(const aoei_encoder_config *c) {
     return c->head_dim || !c->heads ? c->head_dim : c->hidden / c->heads;
+}
+/* Returns the number of layers that have their own weights. */
+static inline size_t aoei_distinct_layers(const aoei_encoder_config *c) {
+    return c->layer_groups && c->layer_groups < c->layers ? c->layer_groups : c->layers;
+}
+/* Returns the index, among the layers with their own weights, of the weights that layer `layer` uses. */
+static inline size_t aoei_layer_group(const aoei_encoder_config *c, size_t layer) {
+    return layer * aoei_distinct_layers(c) / c->layers;
 }
 /* Returns E, the number of columns of the embedding tables. */
 static inline size_t aoei_embed_width(const aoei_encoder_config *c) {

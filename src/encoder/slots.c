@@ -18,7 +18,7 @@ size_t aoei_slot_of_layer(const aoei_encoder_config *c, size_t layer, size_t kin
 }
 
 size_t aoei_head_slot(const aoei_encoder_config *c, size_t kind) {
-    return aoei_slot_of_layer(c, c->layers, kind);
+    return aoei_slot_of_layer(c, aoei_distinct_layers(c), kind);
 }
 
 size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {

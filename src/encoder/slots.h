@@ -13,7 +13,8 @@
 size_t aoei_slot_count(const aoei_encoder_config *c);
 /* Sets *out to the description of a slot. Returns 0, or AOE_EARG if slot is not less than aoei_slot_count. */
 int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out);
-/* Returns the slot of the weight `kind` of a layer. The architecture defines the kinds. */
+/* Returns the slot of the weight `kind` of a layer. The architecture defines the kinds. `layer` is an index among the layers
+ * with their own weights (aoei_distinct_layers). */
 size_t aoei_slot_of_layer(const aoei_encoder_config *c, size_t layer, size_t kind);
 /* Returns the slot of the weight `kind` (AOEI_HW_*) of the masked-LM head. */
 size_t aoei_head_slot(const aoei_encoder_config *c, size_t kind);

@@ -42,7 +42,7 @@ static aoei_tensor rows_of(aoei_tensor t, size_t n) {
 
 aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                          const aoei_batch *batch, const aoei_encoder_state *s, const aoei_encoder_dropout *drop, size_t layer) {
-    const size_t n = batch->n_tokens, slot = aoei_layer_slot(layer, 0);
+    const size_t n = batch->n_tokens, slot = aoei_layer_slot(aoei_layer_group(c, layer), 0);
     const aoei_transformer_state *own = s->own;
     const aoei_layer_state *l = &own->layers[layer];
     aoei_layer p = {.ctx = ctx, .c = c, .w = w + slot, .batch = batch, .s = own, .drop = drop, .layer = layer};

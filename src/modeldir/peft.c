@@ -409,7 +409,7 @@ static int append_unique(json_t *names, const char *name) {
 static int append_layers(json_t *names, const char *name, const aoei_encoder_config *c) {
     char numbered[160];
     int failed = 0;
-    for (size_t layer = 0; layer < c->layers && !failed; layer++) {
+    for (size_t layer = 0; layer < aoei_distinct_layers(c) && !failed; layer++) {
         snprintf(numbered, sizeof numbered, "%zu%s", layer, name + 1);
         failed = append_unique(names, numbered);
     }

@@ -193,7 +193,7 @@ typedef struct relative_positions {
 static relative_positions relative_create(const bert_reference *r, size_t layer) {
     const aoei_encoder_config *c = r->config;
     const size_t n = 2 * c->relative.span, D = c->hidden, Q = aoei_query_width(c);
-    double *const *w = r->weights + aoei_layer_slot(layer, 0), *table = doubles(n * D);
+    double *const *w = r->weights + aoei_layer_slot(aoei_layer_group(r->config, layer), 0), *table = doubles(n * D);
     relative_positions p = {c->relative.keys ? doubles(n * Q) : NULL, c->relative.queries ? doubles(n * Q) : NULL};
     if (c->relative.norm)
         norm(r, table, r->weights[AOEI_W_RELATIVE], r->weights + AOEI_W_RELATIVE_NORM, n);
@@ -267,7 +267,7 @@ static void attention(const bert_reference *r, double *out, const double *q, con
 static void attend(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, Q = aoei_query_width(c), K = aoei_key_width(c), d = aoei_head_dim(c);
-    double *const *w = r->weights + aoei_layer_slot(layer, 0);
+    double *const *w = r->weights + aoei_layer_slot(aoei_layer_group(r->config, layer), 0);
     double *q = doubles(T * Q), *k = doubles(T * K), *v = doubles(T * K), *heads = doubles(T * Q);
     linear(q, x, w[AOEI_LW_Q], w[AOEI_LW_Q_BIAS], T, D, Q);
     linear(k, x, w[AOEI_LW_K], w[AOEI_LW_K_BIAS], T, D, K);
@@ -294,7 +294,7 @@ static void attend(const bert_reference *r, double *y, const double *x, size_t l
 static void feed_forward(const bert_reference *r, double *y, const double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden, I = c->intermediate;
-    double *const *w = r->weights + aoei_layer_slot(layer, 0);
+    double *const *w = r->weights + aoei_layer_slot(aoei_layer_group(r->config, layer), 0);
     double *up = doubles(T * I), *gate = doubles(T * I);
     linear(up, x, w[AOEI_LW_UP], w[AOEI_LW_UP_BIAS], T, D, I);
     if (c->gated)
@@ -313,7 +313,7 @@ static void feed_forward(const bert_reference *r, double *y, const double *x, si
 static void layer_forward(const bert_reference *r, double *x, size_t layer, size_t text, size_t T) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;
-    double *const *w = r->weights + aoei_layer_slot(layer, 0);
+    double *const *w = r->weights + aoei_layer_slot(aoei_layer_group(r->config, layer), 0);
     double *in = doubles(T * D), *branch = doubles(T * D);
     for (int part = 0; part < 2; part++) {
         double *const *weights = w + (part ? AOEI_LW_NORM2 : AOEI_LW_NORM1);

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "encoder/arch.h"
+#include "encoder/arch_albert.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_deberta.h"
 #include "encoder/arch_gemma3.h"
@@ -221,6 +222,12 @@ void tiny_camembert(aoei_encoder_config *c) {
 void tiny_electra(aoei_encoder_config *c) {
     c->arch = &aoei_arch_electra;
     c->embed_width = 12;
+}
+
+void tiny_albert(aoei_encoder_config *c) {
+    c->arch = &aoei_arch_albert;
+    c->embed_width = 12;
+    c->layer_groups = c->layers > 2 ? 2 : 1;
 }
 
 void tiny_weight(float *host, const aoei_encoder_config *c, size_t slot, uint32_t seed) {

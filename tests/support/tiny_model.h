@@ -44,12 +44,13 @@ void tiny_billm(aoei_encoder_config *c);      /* LLaMA with bidirectional attent
 /* Options that no architecture of the library has together: pre-LayerNorm, gated GELU, a window of 4 tokens on both sides, and
  * RoPE without scaling. LayerNorm has no bias, no norm precedes layer 0, and layers with a window have another theta. */
 void tiny_modern(aoei_encoder_config *c);
-void tiny_distilbert(aoei_encoder_config *c);  /* DistilBERT */
-void tiny_camembert(aoei_encoder_config *c);   /* CamemBERT */
-void tiny_electra(aoei_encoder_config *c);     /* ELECTRA with 12 columns in the embedding tables */
-void tiny_gte(aoei_encoder_config *c);         /* GTE in the layout of transformers */
-void tiny_new(aoei_encoder_config *c);         /* GTE with fused tensors and linear RoPE scaling */
-void tiny_nomic(aoei_encoder_config *c);       /* NomicBERT */
+void tiny_distilbert(aoei_encoder_config *c); /* DistilBERT */
+void tiny_camembert(aoei_encoder_config *c);  /* CamemBERT */
+void tiny_electra(aoei_encoder_config *c);    /* ELECTRA with 12 columns in the embedding tables */
+void tiny_albert(aoei_encoder_config *c); /* ALBERT with one group of layers, or with 2 groups if there are 3 or more layers */
+void tiny_gte(aoei_encoder_config *c);    /* GTE in the layout of transformers */
+void tiny_new(aoei_encoder_config *c);    /* GTE with fused tensors and linear RoPE scaling */
+void tiny_nomic(aoei_encoder_config *c);  /* NomicBERT */
 void tiny_nomic_fused(aoei_encoder_config *c); /* NomicBERT in the layout of published checkpoints, with fused tensors */
 /* Returns default sizes: hidden size 16, 2 layers, 2 heads, intermediate size 24, 32 positions and 2 token types. The dropout
  * probability is 0.1. */

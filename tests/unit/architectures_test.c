@@ -88,6 +88,7 @@ static const struct {
     {tiny_camembert, "CamembertModel", "roberta."},
     {tiny_electra, "ElectraModel", "electra."},
     {tiny_jina_code, "JinaBertModel", "bert."},
+    {tiny_albert, "AlbertModel", "albert."},
     {tiny_gte, "GteModel", "gte."},
     {tiny_new, "NewModel", "new."},
     {tiny_deberta, "DebertaV2Model", "deberta."},

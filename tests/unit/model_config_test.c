@@ -400,6 +400,26 @@ static void reads_distilbert_and_electra(void **state) {
     FRAGMENT(err, "\"embedding_size\" is 0");
 }
 
+/* Tests config.json of ALBERT. The layers of a group must use the same weights. */
+static void reads_albert(void **state) {
+    (void)state;
+    aoei_encoder_config c;
+    aoe_error err;
+    aoei_slot s;
+    assert_int_equal(read_type(&c, "albert", "\"num_hidden_groups\": 2, \"embedding_size\": 12", NULL), 0);
+    assert_true(c.layers == 3 && aoei_distinct_layers(&c) == 2 && c.embed_width == 12 && c.activation == AOEI_GELU_TANH);
+    assert_true(aoei_layer_group(&c, 0) == 0 && aoei_layer_group(&c, 1) == 0 && aoei_layer_group(&c, 2) == 1);
+    assert_int_equal(aoei_slot_count(&c), aoei_layer_slot(2, 0));
+    aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_UP), &s);
+    assert_string_equal(s.name, "encoder.albert_layer_groups.1.albert_layers.0.ffn.weight");
+    aoei_slot_describe(&c, AOEI_W_EMBED_PROJECTION, &s);
+    assert_true(!strcmp(s.name, "encoder.embedding_hidden_mapping_in.weight") && s.rows == 32 && s.cols == 12 && !s.absent);
+    assert_int_equal(read_type(&c, "albert", "\"inner_group_num\": 2", &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "inner_group_num 2 is not supported (supported: 1)");
+    assert_int_equal(read_type(&c, "albert", "\"num_hidden_groups\": 4", &err), AOE_EFORMAT);
+    FRAGMENT(err, "\"num_hidden_groups\" is 4; it must be between 1 and 3");
+}
+
 static void reads_sliding_windows(void **state) {
     (void)state;
     aoei_encoder_config all;
@@ -759,6 +779,7 @@ int main(void) {
         cmocka_unit_test(reads_nomic),
         cmocka_unit_test(reads_gte),
         cmocka_unit_test(reads_distilbert_and_electra),
+        cmocka_unit_test(reads_albert),
         cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_local_layers),
         cmocka_unit_test(reads_rope_scaling),
