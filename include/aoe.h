@@ -249,13 +249,19 @@ typedef enum aoe_pooling {
     AOE_POOLING_LAST_MAX,       /* maximum over tokens, per component */
     AOE_POOLING_FIRST_LAST_AVG, /* mean over tokens of (embedding output + h) / 2 */
     AOE_POOLING_LAST_TOKEN,     /* h[T-1] */
+    AOE_POOLING_MEAN_SQRT_LEN,  /* sum(h) / sqrt(T) */
+    AOE_POOLING_WEIGHTED_MEAN,  /* sum over t of (t+1) h[t], divided by T (T+1) / 2 */
     AOE_POOLING_CELL_LAST,      /* cell after the last window */
     AOE_POOLING_CELL_MEAN,      /* mean of the cells of all windows */
     AOE_POOLING_CELL_MAX,       /* maximum over the cells of all windows, per component */
-    AOE_POOLING_COUNT
+    AOE_POOLING_COUNT,
+    /* Concatenations of two to six poolings. The value is AOE_POOLING_CONCAT plus the sum of 1 (CLS), 2 (LAST_MAX), 4
+       (LAST_AVG), 8 (MEAN_SQRT_LEN), 16 (WEIGHTED_MEAN) and 32 (LAST_TOKEN). The vectors are concatenated in this order. */
+    AOE_POOLING_CONCAT = 64
 } aoe_pooling;
 
-/* Returns the name of a pooling mode as a static string, for example "cls" or "last-avg", or NULL for an unknown value. */
+/* Returns the name of a pooling mode as a static string, for example "cls", "last-avg" or "cls+mean" (a concatenation), or NULL
+ * for an unknown value. */
 AOE_API const char *aoe_pooling_name(aoe_pooling p);
 /* Sets *p to the pooling mode with this name. The names "mean" and "max" of sentence-transformers are also accepted. Errors:
  * AOE_EARG (unknown name; the message lists the valid names). */

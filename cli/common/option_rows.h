@@ -19,8 +19,8 @@
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
 #define CLI_DEFAULT_POOLING "last-token for causal models, cell-mean for RAN models and mean for other models"
 #define CLI_POOLING_HELP                                                                                                       \
-    "how the token vectors are pooled into an embedding: cls, mean, max, last-token, "                                         \
-    "cls-last-avg or first-last-avg. cls-last-avg is the average of cls and mean. "                                            \
+    "how the token vectors are pooled into an embedding: cls, mean, max, last-token, mean-sqrt-len, weighted-mean, "           \
+    "cls-last-avg, first-last-avg, or a concatenation such as cls+mean. cls-last-avg is the average of cls and mean. "         \
     "first-last-avg is the mean over the outputs of the embedding layer and of the last "                                      \
     "layer. Recurrent attention networks (RAN) also support cell-last, cell-mean and "                                         \
     "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                                \

@@ -270,7 +270,7 @@ static int check_hidden(golden *g, aoei_verify *v, aoe_error *err) {
 static int check_pooled(golden *g, aoei_verify *v, aoe_error *err) {
     const aoei_encoder_config *c = &g->model->config;
     const aoei_batch *b = &g->step.buffer.batch;
-    const aoei_tensor out = aoei_tensor_rows(g->step.pooled, 0, b->n_texts);
+    const aoei_tensor out = aoei_tensor_cols(aoei_tensor_rows(g->step.pooled, 0, b->n_texts), 0, c->hidden);
     int code = AOE_OK;
     for (int p = AOE_POOLING_AUTO + 1; p < AOE_POOLING_CELL_LAST && !code; p++) {
         aoei_check check;

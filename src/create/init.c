@@ -24,6 +24,7 @@
 #include "base/path.h"
 #include "base/pool.h"
 #include "encoder/initial_weights.h"
+#include "nn/pooling.h"
 #include "modeldir/contents.h"
 #include "modeldir/layout.h"
 #include "modeldir/model_writer.h"
@@ -198,6 +199,7 @@ static int create_generator(weight_generator *g, const new_model *m, uint64_t se
 /* Sets the settings that are stored with the model: the pooling, the maximum sequence length, and an empty prompt. */
 static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err) {
     m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling : m->config.arch->default_pooling;
+    m->config.pooled_parts = aoei_pooling_parts(m->settings.pooling);
     m->settings.pooling_from = m->settings.max_length_from = "default";
     m->settings.max_length = max_sequence_length(&m->config, o);
     m->settings.prompt = aoei_strdup("");

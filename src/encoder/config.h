@@ -142,7 +142,9 @@ typedef struct aoei_encoder_config {
     double attention_dropout;      /* dropout probability for attention probabilities */
     aoe_pooling pooling;           /* pooling that config.json specifies; AOE_POOLING_AUTO: config.json specifies none */
     aoei_lora lora;                /* LoRA adapters */
-    size_t n_modules;              /* number of modules between the pooling and the normalization; 0: there are none */
+    /* number of vectors that the pooling concatenates (aoei_pooling_parts); 0: one vector */
+    size_t pooled_parts;
+    size_t n_modules;                      /* number of modules between the pooling and the normalization; 0: there are none */
     aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
     size_t head_rows; /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
                          loss uses; 0: there is no training head */
@@ -186,7 +188,7 @@ static inline size_t aoei_embed_width(const aoei_encoder_config *c) {
 }
 /* Returns the number of components of the embedding of a text. */
 static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {
-    return aoei_module_chain_dims(c->modules, c->n_modules, c->hidden);
+    return aoei_module_chain_dims(c->modules, c->n_modules, aoei_pooled_dims(c));
 }
 /* Returns H d, the number of columns of the queries of all heads. */
 static inline size_t aoei_query_width(const aoei_encoder_config *c) {

@@ -294,7 +294,7 @@ static aoe_pooling over_tokens(aoe_pooling pooling) {
 
 static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling, aoei_tensor last,
                  const aoei_batch *batch, const aoei_encoder_state *s) {
-    if (pooling < AOE_POOLING_CELL_LAST) {
+    if (aoei_pooling_over_tokens(pooling)) {
         aoei_token_pool(ctx, c, out, pooling, last, batch, s);
         return;
     }
@@ -314,7 +314,7 @@ static void pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tens
  * the last layer, and the gradient of the last hidden state is set to 0. */
 static int pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
-    if (pooling < AOE_POOLING_CELL_LAST)
+    if (aoei_pooling_over_tokens(pooling))
         return aoei_token_pool_backward(ctx, c, pooling, dout, last, batch, s);
     aoei_ran_state *r = s->own;
     const size_t C = r->windows.n;

@@ -30,8 +30,8 @@ struct aoe_embedder {
     size_t failed;       /* index of the text that caused an error in the last call, or (size_t)-1 */
     aoei_arena arena;    /* owned */
     aoei_encoder_state state; /* activations of the current batch, in the arena */
-    /* modules after the pooling. The first tensor, [texts, hidden], is the output of the pooling. The last tensor contains the
-     * vectors of the texts, [texts, D], where D is aoe_model_dims(model). The tensors are in the arena. */
+    /* modules after the pooling. The first tensor, [texts, aoei_pooled_dims], is the output of the pooling. The last tensor
+     * contains the vectors of the texts, [texts, D], where D is aoe_model_dims(model). The tensors are in the arena. */
     aoei_module_chain chain;
     float *chunk_vector;      /* [D] vector of one chunk, owned */
     aoei_batch_buffer buffer; /* token ids of the current batch, owned */
@@ -50,7 +50,7 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
 static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_module_chain *chain, aoei_arena *arena, size_t n,
                   size_t n_texts, size_t longest, aoe_error *err) {
     aoei_arena_reset(arena, 0);
-    aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, m->config.hidden, 0, arena);
+    aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, aoei_pooled_dims(&m->config), 0, arena);
     const aoei_encoder_mode mode = {.type = m->type};
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }

@@ -91,7 +91,7 @@ const char *aoe_model_prompt(const aoe_model *m, const char *name) {
 size_t aoe_model_dims(const aoe_model *m) {
     if (!m)
         return 0;
-    return aoei_vector_dims(&m->config); /* the pooling does not change the number of dimensions */
+    return aoei_vector_dims(&m->config);
 }
 
 const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m) {

@@ -27,6 +27,7 @@
 
 #include <limits.h>
 #include "nn/dtype.h"
+#include "nn/pooling.h"
 #include "tokenizer/tokenizer_files.h"
 
 /* Checks the options that do not depend on the model. */
@@ -84,6 +85,7 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = name_targets(m, err);
     if (!rc)
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
+    m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
     aoei_model_describe_modules(m);

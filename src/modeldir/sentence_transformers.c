@@ -52,7 +52,7 @@ static int load_optional(json_t **root, char **path, const char *dir, const char
 static int read_mode_list(modes *m, json_t *mode, const char *path, aoe_error *err) {
     size_t n = json_is_array(mode) ? json_array_size(mode) : 1;
     if (n < 1 || n > MAX_MODES)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pooling_mode contains %zu modes, but only 1 or 2 are supported", path, n);
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: pooling_mode contains %zu modes, but 1 to 6 are supported", path, n);
     for (size_t i = 0; i < n; i++) {
         const char *name = json_string_value(json_is_array(mode) ? json_array_get(mode, i) : mode);
         if (!name)
@@ -92,36 +92,43 @@ static int read_modes(modes *m, json_t *config, const char *path, aoe_error *err
     return 0;
 }
 
-static int has_mode(const modes *m, const char *name) {
-    for (size_t i = 0; i < m->n; i++)
-        if (!strcmp(m->name[i], name))
-            return 1;
-    return 0;
-}
-
 /* Sets *p to the pooling that the modes describe. averaged: 1 if the next module is a Dense module that computes the mean of
  * the two halves of its input. */
 static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const char *path, aoe_error *err) {
     static const struct {
         const char *mode;
         aoe_pooling pooling;
-    } single[] = {{"cls", AOE_POOLING_CLS},
-                  {"mean", AOE_POOLING_LAST_AVG},
-                  {"max", AOE_POOLING_LAST_MAX},
-                  {"lasttoken", AOE_POOLING_LAST_TOKEN}};
-    if (m->n == 2 && averaged && has_mode(m, "cls") && has_mode(m, "mean")) {
-        *p = AOE_POOLING_CLS_LAST_AVG;
-        return 0;
+    } known[MAX_MODES] = {{"cls", AOE_POOLING_CLS},
+                          {"max", AOE_POOLING_LAST_MAX},
+                          {"mean", AOE_POOLING_LAST_AVG},
+                          {"mean_sqrt_len_tokens", AOE_POOLING_MEAN_SQRT_LEN},
+                          {"weightedmean", AOE_POOLING_WEIGHTED_MEAN},
+                          {"lasttoken", AOE_POOLING_LAST_TOKEN}};
+    enum { CLS_AND_MEAN = 1 | 4 };
+    int bits = 0, is_ordered = 1;
+    for (size_t i = 0; i < m->n; i++) {
+        int k = 0;
+        while (k < MAX_MODES && strcmp(known[k].mode, m->name[i]) != 0)
+            k++;
+        if (k == MAX_MODES || (bits >> k & 1))
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: pooling '%s' is not supported, or is given twice (supported: cls, max, mean, "
+                             "mean_sqrt_len_tokens, weightedmean, lasttoken)",
+                             path, m->name[i]);
+        is_ordered = is_ordered && bits < 1 << k;
+        bits |= 1 << k;
+        *p = known[k].pooling;
     }
-    for (size_t i = 0; i < sizeof single / sizeof *single && m->n == 1 && !averaged; i++)
-        if (!strcmp(m->name[0], single[i].mode)) {
-            *p = single[i].pooling;
-            return 0;
-        }
-    return aoei_fail(
-        err, AOE_EUNSUPPORTED,
-        "%s: pooling '%s'%s%s%s is not supported (supported: cls, mean, max, lasttoken, and cls + mean with a Dense module that averages them)",
-        path, m->name[0], m->n > 1 ? " + '" : "", m->n > 1 ? m->name[1] : "", m->n > 1 ? "'" : "");
+    if (m->n > 1 && averaged && bits == CLS_AND_MEAN)
+        *p = AOE_POOLING_CLS_LAST_AVG;
+    else if (m->n > 1 && !is_ordered)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the order of the modes in pooling_mode is not supported; the supported order is cls, max, mean, "
+                         "mean_sqrt_len_tokens, weightedmean, lasttoken",
+                         path);
+    else if (m->n > 1)
+        *p = (aoe_pooling)(AOE_POOLING_CONCAT + bits);
+    return 0;
 }
 
 /* Returns an error if the key `key` exists and its value is not the hidden size of the model. */
@@ -212,13 +219,14 @@ static int is_identity(const json_t *config) {
     return name && !strcmp(dot ? dot + 1 : name, "Identity");
 }
 
-/* Returns an error unless the Dense module in DIR/folder computes the mean of two concatenated vectors. Such a module has no
+/* Sets *averages to 1 if the Dense module in DIR/folder computes the mean of two concatenated vectors. Such a module has no
  * bias, no activation function and no residual connection. */
-static int check_averaging_dense(const char *dir, const char *folder, size_t hidden, aoe_error *err) {
+static int is_averaging_dense(int *averages, const char *dir, const char *folder, size_t hidden, aoe_error *err) {
     aoei_safetensors *f = NULL;
     json_t *config = NULL;
     char *path = NULL, *at = NULL;
-    int bias = 1, residual = 0, average = 0, rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    int bias = 1, residual = 0, rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    *averages = 0;
     if (rc || (rc = aoei_json_bool(config, "bias", &bias, path, err)) ||
         (rc = aoei_json_bool(config, "use_residual", &residual, path, err)))
         goto done;
@@ -229,14 +237,8 @@ static int check_averaging_dense(const char *dir, const char *folder, size_t hid
             rc = aoei_safetensors_open_dir(&f, at, err);
         if (rc)
             goto done;
-        average = is_average_matrix(f, hidden, err, &rc);
+        *averages = is_average_matrix(f, hidden, err, &rc);
     }
-    if (!rc && !average)
-        rc = aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: this Dense module is not supported; after a pooling with two modes, it must compute the average of cls and mean, "
-            "without a bias and an activation function",
-            path);
 done:
     aoei_safetensors_close(f);
     json_decref(config);
@@ -324,18 +326,15 @@ static int read_module_list(module_list *list, json_t *root, const char *dir, co
     return remove_normalize(list, dir, err);
 }
 
-/* If the first module after the pooling averages two concatenated vectors, removes it from the list and sets *averaged to 1.
- * Otherwise sets *averaged to 0. */
-static int remove_averaging_dense(module_list *list, int *averaged, const char *dir, size_t hidden, aoe_error *err) {
+/* Sets *averaged to 1 if the first module after the pooling averages two concatenated vectors. */
+static int is_averaged(int *averaged, const module_list *list, const char *dir, size_t hidden, aoe_error *err) {
     const json_t *first = json_array_get(list->after, 0);
     *averaged = 0;
     if (!first || strcmp(json_string_value(json_object_get(first, "type")), "Dense") != 0)
         return 0;
     const char *folder = json_string_value(json_object_get(first, "path"));
-    int rc = has_concatenated_input(averaged, dir, folder, hidden, err);
-    if (!rc && *averaged && !(rc = check_averaging_dense(dir, folder, hidden, err)))
-        json_array_remove(list->after, 0);
-    return rc;
+    const int rc = has_concatenated_input(averaged, dir, folder, hidden, err);
+    return rc || !*averaged ? rc : is_averaging_dense(averaged, dir, folder, hidden, err);
 }
 
 /* Reads the modules after the transformer. modules.json is checked even if the options of the caller override all its
@@ -352,10 +351,11 @@ static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden
             rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
         goto done;
     }
-    if ((rc = read_module_list(&list, root, dir, path, err)) ||
-        (rc = remove_averaging_dense(&list, &averaged, dir, hidden, err)) ||
+    if ((rc = read_module_list(&list, root, dir, path, err)) || (rc = is_averaged(&averaged, &list, dir, hidden, err)) ||
         (s->pooling == AOE_POOLING_AUTO && (rc = read_pooling(s, dir, list.pooling, averaged, hidden, err))))
         goto done;
+    if (averaged && s->pooling < AOE_POOLING_CONCAT) /* the pooling contains the average, or an option replaces it */
+        json_array_remove(list.after, 0);
     if (!s->modules && json_array_size(list.after))
         s->modules = json_incref(list.after);
     if (s->normalize == AOE_AUTO)

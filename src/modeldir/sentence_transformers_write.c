@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "modeldir/safetensors_writer.h"
+#include "nn/pooling.h"
 
 /* Writes v to DIR/name and releases v. If v is NULL, returns AOE_ENOMEM, because an allocation failed. */
 static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
@@ -56,13 +57,16 @@ static int write_modules(const aoei_settings *s, int averaged, const char *norma
 
 /* Writes the file config.json of the Pooling module. */
 static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folder, aoe_error *err) {
-    aoe_pooling p = s->pooling;
-    int cls_and_mean = p == AOE_POOLING_CLS_LAST_AVG;
+    const int cls_and_mean = s->pooling == AOE_POOLING_CLS_LAST_AVG;
+    int used[AOE_POOLING_COUNT] = {0};
+    for (size_t i = 0; i < aoei_pooling_parts(s->pooling); i++)
+        used[aoei_pooling_part(s->pooling, i)] = 1;
     return save_json(json_pack("{s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "word_embedding_dimension", (json_int_t)hidden,
-                               "pooling_mode_cls_token", cls_and_mean || p == AOE_POOLING_CLS, "pooling_mode_mean_tokens",
-                               cls_and_mean || p == AOE_POOLING_LAST_AVG, "pooling_mode_max_tokens", p == AOE_POOLING_LAST_MAX,
-                               "pooling_mode_mean_sqrt_len_tokens", 0, "pooling_mode_weightedmean_tokens", 0,
-                               "pooling_mode_lasttoken", p == AOE_POOLING_LAST_TOKEN, "include_prompt", 1),
+                               "pooling_mode_cls_token", cls_and_mean || used[AOE_POOLING_CLS], "pooling_mode_mean_tokens",
+                               cls_and_mean || used[AOE_POOLING_LAST_AVG], "pooling_mode_max_tokens",
+                               used[AOE_POOLING_LAST_MAX], "pooling_mode_mean_sqrt_len_tokens", used[AOE_POOLING_MEAN_SQRT_LEN],
+                               "pooling_mode_weightedmean_tokens", used[AOE_POOLING_WEIGHTED_MEAN], "pooling_mode_lasttoken",
+                               used[AOE_POOLING_LAST_TOKEN], "include_prompt", 1),
                      folder, "config.json", err);
 }
 

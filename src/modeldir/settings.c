@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "nn/pooling.h"
 
 static const char *const pooling_names[AOE_POOLING_COUNT] = {
     [AOE_POOLING_AUTO] = "auto",
@@ -18,26 +19,68 @@ static const char *const pooling_names[AOE_POOLING_COUNT] = {
     [AOE_POOLING_LAST_MAX] = "last-max",
     [AOE_POOLING_FIRST_LAST_AVG] = "first-last-avg",
     [AOE_POOLING_LAST_TOKEN] = "last-token",
+    [AOE_POOLING_MEAN_SQRT_LEN] = "mean-sqrt-len",
+    [AOE_POOLING_WEIGHTED_MEAN] = "weighted-mean",
     [AOE_POOLING_CELL_LAST] = "cell-last",
     [AOE_POOLING_CELL_MEAN] = "cell-mean",
     [AOE_POOLING_CELL_MAX] = "cell-max",
 };
 
+/* Names of the concatenations, indexed by the sum of their bits, with a leading "+". Each macro adds the name of one pooling to
+ * the second half of its elements. */
+#define CLS(s)      s, "+cls" s
+#define MAX(s)      CLS(s), CLS("+max" s)
+#define MEAN(s)     MAX(s), MAX("+mean" s)
+#define SQRT_LEN(s) MEAN(s), MEAN("+mean-sqrt-len" s)
+#define WEIGHTED(s) SQRT_LEN(s), SQRT_LEN("+weighted-mean" s)
+static const char *const concat_names[AOE_POOLING_CONCAT] = {WEIGHTED(""), WEIGHTED("+last-token")};
+
+/* names of the poolings that can be concatenated, in the order of their bits */
+static const char *const part_names[] = {"cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token"};
+enum { N_PARTS = sizeof part_names / sizeof *part_names };
+
 const char *aoe_pooling_name(aoe_pooling p) {
+    if (p >= AOE_POOLING_CONCAT && p < 2 * AOE_POOLING_CONCAT && aoei_pooling_parts(p) > 1)
+        return concat_names[p - AOE_POOLING_CONCAT] + 1;
     return p >= 0 && p < AOE_POOLING_COUNT ? pooling_names[p] : NULL;
+}
+
+/* Parses a concatenation such as "cls+mean". Returns AOE_POOLING_AUTO if the name is invalid. */
+static aoe_pooling parse_concatenation(const char *name) {
+    int bits = 0;
+    for (const char *at = name; at; at = strchr(at, '+') ? strchr(at, '+') + 1 : NULL) {
+        const size_t len = strcspn(at, "+");
+        const char *part = len == 8 && !strncmp(at, "last-avg", len)   ? "mean"
+                           : len == 8 && !strncmp(at, "last-max", len) ? "max"
+                                                                       : at;
+        const size_t part_len = part == at ? len : strlen(part);
+        int i = 0;
+        while (i < N_PARTS && (strlen(part_names[i]) != part_len || strncmp(part_names[i], part, part_len) != 0))
+            i++;
+        if (i == N_PARTS || (bits >> i & 1))
+            return AOE_POOLING_AUTO;
+        bits |= 1 << i;
+    }
+    return (aoe_pooling)(AOE_POOLING_CONCAT + bits);
 }
 
 int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
     AOEI_CHECK(err, p, name);
     const char *canonical = !strcmp(name, "mean") ? "last-avg" : !strcmp(name, "max") ? "last-max" : name;
+    const aoe_pooling concatenation = strchr(name, '+') ? parse_concatenation(name) : AOE_POOLING_AUTO;
     for (int i = AOE_POOLING_AUTO + 1; i < AOE_POOLING_COUNT; i++)
         if (!strcmp(pooling_names[i], canonical)) {
             *p = (aoe_pooling)i;
             return 0;
         }
+    if (concatenation != AOE_POOLING_AUTO) {
+        *p = concatenation;
+        return 0;
+    }
     return aoei_fail(err, AOE_EARG,
-                     "unknown pooling '%s'; use cls, mean (or last-avg), max (or last-max), cls-last-avg, first-last-avg, "
-                     "last-token, or for a RAN cell-last, cell-mean or cell-max",
+                     "unknown pooling '%s'; use cls, mean (or last-avg), max (or last-max), mean-sqrt-len, weighted-mean, "
+                     "last-token, a concatenation of these such as cls+mean, cls-last-avg, first-last-avg, or for a RAN "
+                     "cell-last, cell-mean or cell-max",
                      name);
 }
 
@@ -102,7 +145,7 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
     const char *reasons[3];
     char unsupported[64];
     int n = 0;
-    if (s->pooling >= AOE_POOLING_CELL_LAST)
+    if (!aoei_pooling_over_tokens(s->pooling))
         reasons[n++] = "they do not support recurrent encoders and pooling of cell states";
     if (!aoei_pooling_is_portable(s->pooling)) {
         snprintf(unsupported, sizeof unsupported, "they do not support %s pooling", aoe_pooling_name(s->pooling));

@@ -13,7 +13,8 @@
 #include "base/json.h"
 #include "modeldir/layout.h"
 
-/* largest supported value of "format_version"; version 2 added the key "dense", and version 3 the key "modules" */
+/* largest supported value of "format_version"; version 2 added the key "dense", and version 3 the key "modules"
+ * and the poolings mean-sqrt-len, weighted-mean and concatenations */
 #define MAX_FORMAT_VERSION 3
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
@@ -159,13 +160,20 @@ int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, const cha
     return rc;
 }
 
+/* Returns 1 if the only module is a dense layer. */
+static int is_single_dense(const aoei_settings *s) {
+    const char *type = json_string_value(json_object_get(json_array_get(s->modules, 0), "type"));
+    return aoei_settings_module_count(s) == 1 && !strcmp(type, "Dense");
+}
+
 /* Returns the value of "format_version": the first version in which all settings of the model exist, so that older versions of
  * aoe open as many models as possible. */
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
-    return n == 1 && !strcmp(json_string_value(json_object_get(json_array_get(s->modules, 0), "type")), "Dense") ? 2
-           : n                                                                                                   ? 3
-                                                                                                                 : 1;
+    const aoe_pooling p = s->pooling;
+    if (p == AOE_POOLING_MEAN_SQRT_LEN || p == AOE_POOLING_WEIGHTED_MEAN || p >= AOE_POOLING_CONCAT)
+        return 3;
+    return is_single_dense(s) ? 2 : n ? 3 : 1;
 }
 
 /* Adds the modules to aoe.json with the folders to which they are written. Returns 0 or -1. */
@@ -173,7 +181,7 @@ static int add_modules(json_t *root, const aoei_settings *s) {
     char name[AOEI_MODULE_FOLDER_SIZE];
     json_t *list = NULL, *v;
     size_t i;
-    if (format_version(s) == 2)
+    if (is_single_dense(s))
         return json_object_set_new(root, "dense", json_string(aoei_settings_module_folder(s, 0, name)));
     json_array_foreach(s->modules, i, v) {
         if (aoei_module_list_append(&list, json_string_value(json_object_get(v, "type")),

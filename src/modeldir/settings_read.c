@@ -21,7 +21,7 @@
 /* Checks the options `o` of the caller and sets the settings that the options specify. */
 static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c, const aoe_model_options *o, aoe_error *err) {
     size_t max = c->arch->max_length(c);
-    if (o->pooling < AOE_POOLING_AUTO || o->pooling >= AOE_POOLING_COUNT)
+    if (!aoe_pooling_name(o->pooling))
         return aoei_fail(err, AOE_EARG, "options.pooling is %d; use a value of aoe_pooling", (int)o->pooling);
     if (!o->max_length)
         return aoei_fail(err, AOE_EARG, "options.max_length must be at least 1");
@@ -51,7 +51,8 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
 
 /* Returns an error if the architecture does not support the pooling in `s`. */
 static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_config *c, aoe_error *err) {
-    if (s->pooling == AOE_POOLING_AUTO || (c->arch->poolings & AOEI_POOLING_BIT(s->pooling)))
+    const unsigned required = s->pooling < AOE_POOLING_CONCAT ? AOEI_POOLING_BIT(s->pooling) : AOEI_TOKEN_POOLINGS;
+    if (s->pooling == AOE_POOLING_AUTO || (c->arch->poolings & required) == required)
         return 0;
     char names[256] = "";
     for (aoe_pooling p = AOE_POOLING_CLS; p < AOE_POOLING_COUNT; p++)

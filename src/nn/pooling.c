@@ -13,6 +13,25 @@
 
 enum { COLUMNS = 64 }; /* columns of a mean that are computed at a time */
 
+/* the poolings that can be concatenated, in the order of their vectors */
+static const aoe_pooling parts[] = {AOE_POOLING_CLS,           AOE_POOLING_LAST_MAX,      AOE_POOLING_LAST_AVG,
+                                    AOE_POOLING_MEAN_SQRT_LEN, AOE_POOLING_WEIGHTED_MEAN, AOE_POOLING_LAST_TOKEN};
+enum { N_PARTS = sizeof parts / sizeof *parts };
+
+size_t aoei_pooling_parts(aoe_pooling pooling) {
+    size_t n = 0;
+    for (size_t i = 0; i < N_PARTS; i++)
+        n += (unsigned)pooling >> i & 1;
+    return pooling >= AOE_POOLING_CONCAT ? n : 1;
+}
+
+aoe_pooling aoei_pooling_part(aoe_pooling pooling, size_t i) {
+    for (size_t p = 0; p < N_PARTS && pooling >= AOE_POOLING_CONCAT; p++)
+        if (((unsigned)pooling >> p & 1) && i-- == 0)
+            return parts[p];
+    return pooling;
+}
+
 typedef struct pool_job {
     const aoe_context *ctx;
     aoe_pooling pooling;
@@ -44,6 +63,35 @@ static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t 
     }
 }
 
+/* Returns the factor of token t in the pooled vector of a text with T tokens, for a pooling that is a weighted sum. */
+static double factor(aoe_pooling pooling, size_t t, size_t T) {
+    switch (pooling) {
+    case AOE_POOLING_CLS:
+        return t == 0;
+    case AOE_POOLING_LAST_TOKEN:
+        return t + 1 == T;
+    case AOE_POOLING_MEAN_SQRT_LEN:
+        return 1 / sqrt((double)T);
+    case AOE_POOLING_WEIGHTED_MEAN:
+        return (double)(t + 1) / ((double)T * (double)(T + 1) / 2);
+    default:
+        return 1 / (double)T;
+    }
+}
+
+/* Computes columns [first, first + n) of the weighted mean of one text, whose tokens are rows [begin, begin + T). */
+static void weighted_columns(const pool_job *j, float *out, size_t begin, size_t T, size_t first, size_t n) {
+    double sum[COLUMNS] = {0};
+    float row[COLUMNS];
+    for (size_t t = 0; t < T; t++) {
+        read_row(j->ctx, row, j->last, begin + t, first, n);
+        for (size_t c = 0; c < n; c++)
+            sum[c] += (double)(t + 1) * (double)row[c];
+    }
+    for (size_t c = 0; c < n; c++)
+        out[c] = (float)(sum[c] / ((double)T * (double)(T + 1) / 2));
+}
+
 /* Returns the index of the first row in [begin, begin + T) that contains the maximum of column c over these rows. */
 static size_t max_row(aoei_tensor h, size_t begin, size_t T, size_t c) {
     size_t best = begin;
@@ -61,7 +109,7 @@ static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, 
     if (j->pooling == AOE_POOLING_FIRST_LAST_AVG)
         add_rows(j->ctx, sum, j->first, begin, T, first, n);
     for (size_t c = 0; c < n; c++) {
-        double v = sum[c] / (double)T;
+        double v = sum[c] / (j->pooling == AOE_POOLING_MEAN_SQRT_LEN ? sqrt((double)T) : (double)T);
         if (j->pooling == AOE_POOLING_CLS_LAST_AVG)
             v = (v + (double)element(j->last, begin, first + c)) / 2;
         else if (j->pooling == AOE_POOLING_FIRST_LAST_AVG)
@@ -87,9 +135,14 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         for (size_t c = 0; c < D; c++)
             out[c] = element(j->last, max_row(j->last, begin, T, c), c);
         break;
+    case AOE_POOLING_WEIGHTED_MEAN:
+        for (size_t c = 0; c < D; c += COLUMNS)
+            weighted_columns(j, out + c, begin, T, c, D - c < COLUMNS ? D - c : COLUMNS);
+        break;
     case AOE_POOLING_CLS_LAST_AVG:
     case AOE_POOLING_LAST_AVG:
     case AOE_POOLING_FIRST_LAST_AVG:
+    case AOE_POOLING_MEAN_SQRT_LEN:
         for (size_t c = 0; c < D; c += COLUMNS)
             mean_columns(j, out + c, begin, T, c, D - c < COLUMNS ? D - c : COLUMNS);
         break;
@@ -100,9 +153,17 @@ static void forward_task(void *arg, size_t task, size_t worker) {
 
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch) {
-    assert(pooling > AOE_POOLING_AUTO && pooling < AOE_POOLING_CELL_LAST);
-    pool_job j = {.ctx = ctx, .pooling = pooling, .out = out, .first = first, .last = last, .batch = batch};
-    aoei_parallel_for(ctx->pool, batch->n_texts, forward_task, &j);
+    assert(pooling > AOE_POOLING_AUTO && aoei_pooling_over_tokens(pooling));
+    const size_t n = aoei_pooling_parts(pooling), D = out.cols / n;
+    for (size_t i = 0; i < n; i++) {
+        pool_job j = {.ctx = ctx,
+                      .pooling = aoei_pooling_part(pooling, i),
+                      .out = n == 1 ? out : aoei_tensor_cols(out, i * D, D),
+                      .first = first,
+                      .last = last,
+                      .batch = batch};
+        aoei_parallel_for(ctx->pool, batch->n_texts, forward_task, &j);
+    }
 }
 
 /* Sets each of the rows [begin, begin + T) of `to` to share * from[D]. */
@@ -137,7 +198,12 @@ static void backward_task(void *arg, size_t task, size_t worker) {
             d[(max_row(j->last, begin, T, c) - begin) * j->dlast.ld + c] = dout[c];
         break;
     case AOE_POOLING_LAST_AVG:
-        spread(j->dlast, begin, T, dout, 1 / (double)T);
+    case AOE_POOLING_MEAN_SQRT_LEN:
+        spread(j->dlast, begin, T, dout, factor(j->pooling, 0, T));
+        break;
+    case AOE_POOLING_WEIGHTED_MEAN:
+        for (size_t t = 0; t < T; t++)
+            spread(j->dlast, begin + t, 1, dout, factor(j->pooling, t, T));
         break;
     case AOE_POOLING_FIRST_LAST_AVG:
         spread(j->dlast, begin, T, dout, half_share);
@@ -153,11 +219,34 @@ static void backward_task(void *arg, size_t task, size_t worker) {
     }
 }
 
+/* Computes the gradients of the tokens of one text for a concatenation. The gradient of an element is one sum over the parts,
+ * in double; the gradient of the maximum is added last. */
+static void backward_concat_task(void *arg, size_t task, size_t worker) {
+    const pool_job *j = arg;
+    (void)worker;
+    const size_t begin = j->batch->offsets[task], T = j->batch->offsets[task + 1] - begin, D = j->dlast.cols;
+    const size_t n = aoei_pooling_parts(j->pooling);
+    const float *dout = aoei_tensor_at(j->out, task, 0);
+    for (size_t t = 0; t < T; t++) {
+        float *row = aoei_tensor_at(j->dlast, begin + t, 0);
+        for (size_t c = 0; c < D; c++) {
+            double sum = 0;
+            for (size_t i = 0; i < n; i++)
+                if (aoei_pooling_part(j->pooling, i) != AOE_POOLING_LAST_MAX)
+                    sum += (double)dout[i * D + c] * factor(aoei_pooling_part(j->pooling, i), t, T);
+            row[c] = (float)sum;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < D && aoei_pooling_part(j->pooling, i) == AOE_POOLING_LAST_MAX; c++)
+            aoei_f32(j->dlast)[max_row(j->last, begin, T, c) * j->dlast.ld + c] += dout[i * D + c];
+}
+
 void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor dlast, aoe_pooling pooling, aoei_tensor dout,
                         aoei_tensor last, const aoei_batch *batch) {
-    assert(pooling > AOE_POOLING_AUTO && pooling < AOE_POOLING_CELL_LAST);
+    assert(pooling > AOE_POOLING_AUTO && aoei_pooling_over_tokens(pooling));
     pool_job j = {.ctx = ctx, .pooling = pooling, .out = dout, .last = last, .dfirst = dfirst, .dlast = dlast, .batch = batch};
-    aoei_parallel_for(ctx->pool, batch->n_texts, backward_task, &j);
+    aoei_parallel_for(ctx->pool, batch->n_texts, pooling >= AOE_POOLING_CONCAT ? backward_concat_task : backward_task, &j);
 }
 
 /* Scales one row to unit length. If its length is less than 1e-12, the row is divided by 1e-12. */

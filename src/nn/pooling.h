@@ -8,9 +8,18 @@
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
-/* Computes out[n_texts, D] (float32). first[N, D] is the embedding output, and last[N, D] is the output of the last layer; both
- * have one type. `first` is used only by the mode first-last-avg and may be absent in other modes. aoe.h defines the pooling
- * modes. */
+/* Returns the number of vectors that the pooling concatenates: 1, unless it is a concatenation (AOE_POOLING_CONCAT). */
+size_t aoei_pooling_parts(aoe_pooling pooling);
+/* Returns pooling i of a concatenation, or `pooling` itself if it is not a concatenation. */
+aoe_pooling aoei_pooling_part(aoe_pooling pooling, size_t i);
+/* Returns 1 if the pooling computes a vector from the hidden states of the tokens, not from the cells of a RAN. */
+static inline int aoei_pooling_over_tokens(aoe_pooling pooling) {
+    return pooling < AOE_POOLING_CELL_LAST || pooling >= AOE_POOLING_CONCAT;
+}
+
+/* Computes out[n_texts, P D] (float32), where P is aoei_pooling_parts(pooling). first[N, D] is the embedding output, and
+ * last[N, D] is the output of the last layer; both have one type. `first` is used only by the mode first-last-avg and may be
+ * absent in other modes. aoe.h defines the pooling modes. */
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch);
 /* Computes the gradients of pooling. All gradients are float32. dlast is overwritten. dfirst is overwritten in the mode

@@ -34,7 +34,7 @@ static size_t loss_dims(const aoei_encoder_config *c) {
 
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
     const aoei_encoder_config *c = &s->config;
-    aoei_module_chain_layout(&s->chain, s->config.modules, c->n_modules, texts, c->hidden, 1, arena);
+    aoei_module_chain_layout(&s->chain, s->config.modules, c->n_modules, texts, aoei_pooled_dims(c), 1, arena);
     s->pooled = s->chain.value[0];
     s->vectors = s->chain.value[c->n_modules];
     s->d_vectors = s->chain.grad[c->n_modules];

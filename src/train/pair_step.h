@@ -42,7 +42,7 @@ typedef enum aoei_step_loss {
 } aoei_step_loss;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden
- * is config.hidden, dims is the number of components after the last module, and D is the number of components of the
+ * is aoei_pooled_dims(config), dims is the number of components after the last module, and D is the number of components of the
  * embeddings from which the loss is computed. head_rows and head_cols are the sizes of the training head (config.head_rows,
  * config.head_cols). */
 typedef struct aoei_pair_step {

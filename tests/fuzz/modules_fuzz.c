@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (rc && (err.code != rc || !*err.message))
         abort();
     if (!rc) {
-        if (s.pooling <= AOE_POOLING_AUTO || s.pooling >= AOE_POOLING_COUNT || s.max_length < 1 ||
+        if (s.pooling <= AOE_POOLING_AUTO || !aoe_pooling_name(s.pooling) || s.max_length < 1 ||
             s.max_length > TEST_POSITIONS || !s.prompt)
             abort();
         round_trip(&s, &c);

@@ -32,11 +32,13 @@ static void reference(double *out, const double *in, const problem *p) {
     for (size_t text = 0; text < p->batch->n_texts; text++)
         for (size_t c = 0; c < D; c++) {
             const size_t begin = p->batch->offsets[text], end = p->batch->offsets[text + 1];
-            double mean0 = 0, mean = 0, max = -INFINITY;
+            double mean0 = 0, mean = 0, max = -INFINITY, weighted = 0;
+            const double T = (double)(end - begin);
             for (size_t t = begin; t < end; t++) {
                 mean0 += first[t * D + c] / (double)(end - begin);
                 mean += last[t * D + c] / (double)(end - begin);
                 max = fmax(max, last[t * D + c]);
+                weighted += (double)(t - begin + 1) * last[t * D + c] / (T * (T + 1) / 2);
             }
             const double cls = last[begin * D + c];
             const double value[AOE_POOLING_CELL_LAST] = {[AOE_POOLING_CLS] = cls,
@@ -44,16 +46,21 @@ static void reference(double *out, const double *in, const problem *p) {
                                                          [AOE_POOLING_LAST_AVG] = mean,
                                                          [AOE_POOLING_LAST_MAX] = max,
                                                          [AOE_POOLING_FIRST_LAST_AVG] = (mean0 + mean) / 2,
-                                                         [AOE_POOLING_LAST_TOKEN] = last[(end - 1) * D + c]};
-            out[text * D + c] = value[p->pooling];
+                                                         [AOE_POOLING_LAST_TOKEN] = last[(end - 1) * D + c],
+                                                         [AOE_POOLING_MEAN_SQRT_LEN] = mean * sqrt(T),
+                                                         [AOE_POOLING_WEIGHTED_MEAN] = weighted};
+            const size_t parts = aoei_pooling_parts(p->pooling);
+            for (size_t i = 0; i < parts; i++)
+                out[text * parts * D + i * D + c] = value[aoei_pooling_part(p->pooling, i)];
         }
 }
 
 static double loss(void *arg, const double *in) {
     const problem *p = arg;
-    double *out = malloc(p->batch->n_texts * p->D * sizeof *out), sum = 0;
+    const size_t n = p->batch->n_texts * aoei_pooling_parts(p->pooling) * p->D;
+    double *out = malloc(n * sizeof *out), sum = 0;
     reference(out, in, p);
-    for (size_t i = 0; i < p->batch->n_texts * p->D; i++)
+    for (size_t i = 0; i < n; i++)
         sum += p->weight[i] * out[i];
     free(out);
     return sum;
@@ -70,13 +77,14 @@ static void spread_out(aoei_tensor t) {
 static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
     aoei_batch b = test_batch(lengths, TEXTS, 10);
     aoei_tensor first = test_tensor(N, D, D + 1, 1, 1), last = test_tensor(N, D, D + 2, 1, 2);
-    aoei_tensor out = test_tensor_poisoned(TEXTS, D, D + 3), dout = test_tensor(TEXTS, D, D + 4, 1, 3);
+    const size_t P = aoei_pooling_parts(pooling) * D; /* columns of the output */
+    aoei_tensor out = test_tensor_poisoned(TEXTS, P, P + 3), dout = test_tensor(TEXTS, P, P + 4, 1, 3);
     aoei_tensor dfirst = test_tensor_poisoned(N, D, 0), dlast = test_tensor_poisoned(N, D, 0);
     const aoei_tensor none = {0};
     const int both = pooling == AOE_POOLING_FIRST_LAST_AVG;
     spread_out(last);
     double *in = malloc(2 * N * D * sizeof *in), *grad = calloc(2 * N * D, sizeof *grad);
-    double *weight = malloc(TEXTS * D * sizeof *weight), *want = malloc(TEXTS * D * sizeof *want);
+    double *weight = malloc(TEXTS * P * sizeof *weight), *want = malloc(TEXTS * P * sizeof *want);
     test_to_double(in, first);
     test_to_double(in + N * D, last);
     test_to_double(weight, dout);
@@ -86,8 +94,8 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
     reference(want, in, &p);
     for (size_t text = 0; text < TEXTS; text++)
         /* the bound is half an ulp of the result and the rounding error of the sums in double */
-        for (size_t c = 0; c < D; c++) {
-            const double w = want[text * D + c];
+        for (size_t c = 0; c < P; c++) {
+            const double w = want[text * P + c];
             assert_true(fabs((double)aoei_f32(out)[text * out.ld + c] - w) <= 0x1p-24 * fabs(w) + 1e-14);
         }
 
@@ -119,6 +127,9 @@ static void test_poolings(void **state) {
             check(ctx, (aoe_pooling)pooling, 4);
             check(ctx, (aoe_pooling)pooling, 131);
         }
+        for (int bits = 3; bits < AOE_POOLING_CONCAT; bits += 6)
+            if (aoei_pooling_parts((aoe_pooling)(AOE_POOLING_CONCAT + bits)) > 1)
+                check(ctx, (aoe_pooling)(AOE_POOLING_CONCAT + bits), 4);
         aoe_context_destroy(ctx);
     }
 }

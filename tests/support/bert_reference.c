@@ -377,10 +377,11 @@ void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *o
         const size_t begin = r->batch->offsets[text], T = r->batch->offsets[text + 1] - begin;
         const double *h = r->last + begin * D, *h0 = r->first + begin * D;
         for (size_t c = 0; c < D; c++) {
-            double mean = 0, mean0 = 0, largest = h[c];
+            double mean = 0, mean0 = 0, largest = h[c], weighted = 0;
             for (size_t t = 0; t < T; t++) {
                 mean += h[t * D + c] / (double)T;
                 mean0 += h0[t * D + c] / (double)T;
+                weighted += (double)(t + 1) * h[t * D + c] / ((double)T * (double)(T + 1) / 2);
                 largest = h[t * D + c] > largest ? h[t * D + c] : largest;
             }
             out[text * D + c] = pooling == AOE_POOLING_CLS              ? h[c]
@@ -388,6 +389,8 @@ void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *o
                                 : pooling == AOE_POOLING_LAST_AVG       ? mean
                                 : pooling == AOE_POOLING_LAST_MAX       ? largest
                                 : pooling == AOE_POOLING_FIRST_LAST_AVG ? (mean0 + mean) / 2
+                                : pooling == AOE_POOLING_MEAN_SQRT_LEN  ? mean * sqrt((double)T)
+                                : pooling == AOE_POOLING_WEIGHTED_MEAN  ? weighted
                                                                         : h[(T - 1) * D + c];
         }
     }

@@ -327,15 +327,20 @@ void ran_reference_forward(ran_reference *r) {
     }
 }
 
-/* Reduces x[n, D] to out[D]. `which` selects the mean (0), the maximum (1), the first row (2) or the last row (3). */
+/* Reduces x[n, D] to out[D]. `which` selects the mean (0), the maximum (1), the first row (2), the last row (3), the sum
+ * divided by the square root of n (4) or the mean weighted with 1, 2, 3 ... (5). */
 static void reduce(double *out, const double *x, size_t n, size_t D, int which) {
     for (size_t i = 0; i < D; i++) {
-        double sum = 0, most = -INFINITY;
+        double sum = 0, most = -INFINITY, weighted = 0;
         for (size_t t = 0; t < n; t++) {
             sum += x[t * D + i] / (double)n;
             most = fmax(most, x[t * D + i]);
+            weighted += (double)(t + 1) * x[t * D + i] / ((double)n * (double)(n + 1) / 2);
         }
-        out[i] = which == 0 ? sum : which == 1 ? most : x[(which == 2 ? 0 : n - 1) * D + i];
+        if (which > 3)
+            out[i] = which == 4 ? sum * sqrt((double)n) : weighted;
+        else
+            out[i] = which == 0 ? sum : which == 1 ? most : x[(which == 2 ? 0 : n - 1) * D + i];
     }
 }
 
@@ -354,7 +359,7 @@ void ran_reference_pool(const ran_reference *r, aoe_pooling pooling, double *out
         else if (pooling == AOE_POOLING_LAST_MAX || pooling == AOE_POOLING_CLS || pooling == AOE_POOLING_LAST_TOKEN)
             reduce(out, last, L, D, pooling == AOE_POOLING_LAST_MAX ? 1 : pooling == AOE_POOLING_CLS ? 2 : 3);
         else
-            reduce(out, last, L, D, 0);
+            reduce(out, last, L, D, pooling == AOE_POOLING_MEAN_SQRT_LEN ? 4 : pooling == AOE_POOLING_WEIGHTED_MEAN ? 5 : 0);
         if (pooling == AOE_POOLING_CLS_LAST_AVG || pooling == AOE_POOLING_FIRST_LAST_AVG) {
             reduce(other, pooling == AOE_POOLING_CLS_LAST_AVG ? last : r->first + begin * D, L, D,
                    pooling == AOE_POOLING_CLS_LAST_AVG ? 2 : 0);

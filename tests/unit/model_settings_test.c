@@ -264,12 +264,9 @@ static void rejects_unsupported_poolings(void **state) {
         const char *config, *fragment;
         int code;
     } cases[] = {
-        {"{\"pooling_mode_weightedmean_tokens\":true}", "1_Pooling/config.json: pooling 'weightedmean' is not supported",
-         AOE_EUNSUPPORTED},
-        {"{\"pooling_mode_mean_sqrt_len_tokens\":true}", "pooling 'mean_sqrt_len_tokens' is not supported", AOE_EUNSUPPORTED},
-        {"{\"pooling_mode\":\"mean_sqrt_len_tokens\"}", "pooling 'mean_sqrt_len_tokens' is not supported", AOE_EUNSUPPORTED},
-        {"{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}", "pooling 'cls' + 'mean' is not supported",
-         AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":\"attention\"}", "1_Pooling/config.json: pooling 'attention' is not supported", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":[\"cls\",\"cls\"]}", "pooling 'cls' is not supported, or is given twice", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":[\"mean\",\"cls\"]}", "the order of the modes in pooling_mode is not supported", AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[]}", "pooling_mode contains 0 modes", AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[1]}", "\"pooling_mode\" is neither a string nor a list of strings", AOE_EFORMAT},
         {"{\"pooling_mode\":\"mean\",\"include_prompt\":false}", "include_prompt is false, which is not supported",
@@ -290,7 +287,7 @@ static void rejects_unsupported_poolings(void **state) {
         expect_rejected(dir, cases[i].code, cases[i].fragment);
     }
     /* this value is ignored if options.pooling is set */
-    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"weightedmean\"}");
+    put(dir, "1_Pooling/config.json", "{\"pooling_mode\":\"attention\"}");
     aoe_model_options_defaults(&o);
     o.pooling = AOE_POOLING_CLS;
     assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
@@ -331,7 +328,8 @@ static void rejects_unsupported_modules(void **state) {
     test_dir_remove(dir);
 }
 
-static void rejects_unsupported_dense_modules(void **state) {
+/* Tests which Dense modules are a part of cls-last-avg pooling. */
+static void recognizes_averaging_dense_modules(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoei_settings s;
@@ -339,23 +337,24 @@ static void rejects_unsupported_dense_modules(void **state) {
     put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
     put(dir, "2_Dense/config.json", DENSE_CONFIG);
     expect_rejected(dir, AOE_ENOENT, "2_Dense: the directory contains no weights: neither model.safetensors");
-    write_dense(dir, 0.5f, 1e-7f);
-    expect_rejected(dir, AOE_EUNSUPPORTED, "2_Dense/config.json: this Dense module is not supported");
-    write_dense(dir, 0.25f, 0);
-    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
-    write_dense(dir, 0.5f, 0);
-    assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
-    check(&s, AOE_POOLING_CLS_LAST_AVG, "1_Pooling/config.json", 10, "default", "", 0);
-    aoei_settings_free(&s);
-    put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true}");
-    expect_rejected(dir, AOE_EUNSUPPORTED, "pooling 'cls' is not supported");
-    put(dir, "1_Pooling/config.json", "{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true}");
-    put(dir, "2_Dense/config.json",
-        "{\"in_features\":16,\"out_features\":8,\"bias\":false,\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
-    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
-    put(dir, "2_Dense/config.json",
-        "{\"in_features\":16,\"out_features\":8,\"activation_function\":\"torch.nn.modules.linear.Identity\"}");
-    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    const struct {
+        float value, other;
+        const char *modes;
+        aoe_pooling pooling;
+    } cases[] = {{0.5f, 0, "[\"cls\",\"mean\"]", AOE_POOLING_CLS_LAST_AVG},
+                 {0.5f, 1e-7f, "[\"cls\",\"mean\"]", (aoe_pooling)(AOE_POOLING_CONCAT + 5)},
+                 {0.25f, 0, "[\"cls\",\"mean\"]", (aoe_pooling)(AOE_POOLING_CONCAT + 5)},
+                 {0.5f, 0, "[\"max\",\"weightedmean\"]", (aoe_pooling)(AOE_POOLING_CONCAT + 18)}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        write_dense(dir, cases[i].value, cases[i].other);
+        snprintf(text, sizeof text, "{\"pooling_mode\":%s}", cases[i].modes);
+        put(dir, "1_Pooling/config.json", text);
+        assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+        check(&s, cases[i].pooling, "1_Pooling/config.json", 10, "default", "", 0);
+        assert_int_equal(aoei_settings_module_count(&s), i > 0);
+        aoei_settings_free(&s);
+    }
     test_dir_remove(dir);
 }
 
@@ -373,6 +372,8 @@ static void options_do_not_replace_module_checks(void **state) {
                                         "[" NEW_TRANSFORMER "," NEW_POOLING "," NEW_NORMALIZE "]"};
     static const char *const dense[] = {"[" TRANSFORMER "," POOLING "," DENSE "]",
                                         "[" NEW_TRANSFORMER "," NEW_POOLING "," NEW_DENSE "]"};
+    static const char *const unknown[] = {"[" TRANSFORMER "," POOLING "," MODULE(2, "2_CNN", OLD_TYPE("CNN")) "]",
+                                          "[" NEW_TRANSFORMER "," NEW_POOLING "," MODULE(2, "2_CNN", OLD_TYPE("CNN")) "]"};
     char *dir = test_dir_create();
     aoei_settings s;
     aoe_error err;
@@ -388,8 +389,12 @@ static void options_do_not_replace_module_checks(void **state) {
                 o.pooling = (aoe_pooling)pooling;
                 o.normalize = normalize < 0 ? AOE_AUTO : normalize;
                 put(dir, "modules.json", dense[layout]);
+                assert_int_equal(read_dir(&s, dir, &o, &err), 0);
+                assert_int_equal(aoei_settings_module_count(&s), 1);
+                aoei_settings_free(&s);
+                put(dir, "modules.json", unknown[layout]);
                 assert_int_equal(read_dir(&s, dir, &o, &err), AOE_EUNSUPPORTED);
-                FRAGMENT(err, "2_Dense/config.json: this Dense module is not supported");
+                FRAGMENT(err, "module 2, 'sentence_transformers");
                 put(dir, "modules.json", plain[layout]);
                 assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
                 check(&s, pooling ? (aoe_pooling)pooling : AOE_POOLING_LAST_MAX, pooling ? "option" : "1_Pooling/config.json",
@@ -406,18 +411,17 @@ static void aoe_json_replaces_module_checks(void **state) {
     (void)state;
     char *dir = test_dir_create();
     aoei_settings s;
-    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," DENSE "]");
+    put(dir, "modules.json", "[" TRANSFORMER "," POOLING "," MODULE(2, "2_CNN", OLD_TYPE("CNN")) "]");
     put(dir, "1_Pooling/config.json", "{}");
-    put(dir, "2_Dense/config.json", "{\"in_features\":16,\"out_features\":8}");
     put(dir, "tokenizer_config.json", "{\"model_max_length\":9}");
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"last-max\",\"normalize\":true}");
     assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
     check(&s, AOE_POOLING_LAST_MAX, "aoe.json", 9, "tokenizer_config.json", "", 1);
     aoei_settings_free(&s);
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"last-max\"}");
-    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "module 2, 'sentence_transformers.models.CNN'");
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":null,\"normalize\":true}");
-    expect_rejected(dir, AOE_EUNSUPPORTED, "this Dense module is not supported");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "module 2, 'sentence_transformers.models.CNN'");
     test_dir_remove(dir);
 }
 
@@ -549,7 +553,7 @@ int main(void) {
         cmocka_unit_test(reads_the_new_layout),
         cmocka_unit_test(rejects_unsupported_poolings),
         cmocka_unit_test(rejects_unsupported_modules),
-        cmocka_unit_test(rejects_unsupported_dense_modules),
+        cmocka_unit_test(recognizes_averaging_dense_modules),
         cmocka_unit_test(options_do_not_replace_module_checks),
         cmocka_unit_test(aoe_json_replaces_module_checks),
         cmocka_unit_test(finds_a_dense_layer),
