@@ -24,7 +24,7 @@
 #include "base/path.h"
 #include "base/pool.h"
 #include "encoder/initial_weights.h"
-#include "nn/pooling.h"
+#include "encoder/token_pooling.h"
 #include "modeldir/contents.h"
 #include "modeldir/layout.h"
 #include "modeldir/model_writer.h"

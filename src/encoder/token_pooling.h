@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Pooling over the hidden states of the tokens of a text: functions for the members pool and pool_backward of aoei_encoder_ops.
+ * Folders that use encoder/ but not nn/ include this header for the functions of nn/pooling.h that describe poolings.
  */
 #ifndef AOEI_ENCODER_TOKEN_POOLING_H
 #define AOEI_ENCODER_TOKEN_POOLING_H
 
 #include "encoder/encoder_ops.h"
 #include "nn/batch.h"
+#include "nn/pooling.h"
 #include "nn/tensor.h"
 
 void aoei_token_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,

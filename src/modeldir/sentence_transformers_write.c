@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "modeldir/safetensors_writer.h"
-#include "nn/pooling.h"
+#include "encoder/token_pooling.h"
 
 /* Writes v to DIR/name and releases v. If v is NULL, returns AOE_ENOMEM, because an allocation failed. */
 static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "nn/pooling.h"
+#include "encoder/token_pooling.h"
 
 static const char *const pooling_names[AOE_POOLING_COUNT] = {
     [AOE_POOLING_AUTO] = "auto",
