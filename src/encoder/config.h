@@ -186,6 +186,10 @@ static inline size_t aoei_layer_group(const aoei_encoder_config *c, size_t layer
 static inline size_t aoei_embed_width(const aoei_encoder_config *c) {
     return c->embed_width ? c->embed_width : c->hidden;
 }
+/* Returns the number of components of the output of the pooling. */
+static inline size_t aoei_pooled_dims(const aoei_encoder_config *c) {
+    return c->pooled_parts ? c->hidden * c->pooled_parts : c->hidden;
+}
 /* Returns the number of components of the embedding of a text. */
 static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {
     return aoei_module_chain_dims(c->modules, c->n_modules, aoei_pooled_dims(c));
