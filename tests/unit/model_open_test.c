@@ -273,7 +273,7 @@ static void checks_the_options(void **state) {
         {{OTHERS, .dtype = (aoe_dtype)9, .max_length = AOE_AUTO, .normalize = AOE_AUTO}, AOE_EARG, "options.dtype is 9"},
         {{OTHERS, .pooling = AOE_POOLING_COUNT, .max_length = AOE_AUTO, .normalize = AOE_AUTO},
          AOE_EARG,
-         "options.pooling is 10"},
+         "options.pooling is 12"},
         {{OTHERS, .max_length = 11, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
         {{OTHERS, .max_length = 0, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length must be at least 1"},
         {{OTHERS, .prompt = "no place", .max_length = AOE_AUTO, .normalize = AOE_AUTO},
