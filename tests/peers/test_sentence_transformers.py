@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Modules, poolings and prompts of sentence-transformers in both directions: directories that sentence-transformers writes must
+give the same vectors in aoe, and directories that aoe writes must give the same vectors in sentence-transformers."""
+import json
+import random
+import shutil
+
+import pytest
+import torch
+
+from conftest import relative_error
+
+WORDS = ("river", "stone", "market", "engine", "violin", "garden", "winter", "signal", "harbor", "letter", "doctor", "ladder",
+         "blue", "quiet", "narrow", "ancient", "carries", "builds", "follows", "repairs", "paints", "near", "under", "without")
+TEXTS = ["A quiet harbor near the market.", "", "The doctor follows an ancient river!", "naïve café — 東京", "stone " * 300,
+         "Engine repairs without signal", "x"]
+MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+NAMES = ("cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
+COMBINATIONS = [("cls", "mean"), ("max", "weightedmean", "lasttoken"), MODES]
+TOLERANCE = 1e-5
+
+
+def sentences(n, seed):
+    rng = random.Random(seed)
+    return [" ".join(rng.choice(WORDS) for _ in range(rng.randint(3, 12))) for _ in range(n)]
+
+
+@pytest.fixture(scope="module")
+def start(aoe, tmp_path_factory):
+    """A small random BERT with a tokenizer, without files of sentence-transformers."""
+    folder = tmp_path_factory.mktemp("start")
+    (folder / "text.txt").write_text("\n".join(sentences(400, 4)) + "\n", encoding="utf-8")
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 200, "-o", folder / "model")
+    for name in ("aoe.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"):
+        (folder / "model" / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "model" / "1_Pooling", ignore_errors=True)
+    return folder / "model"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    rng = random.Random(3)
+    path = tmp_path_factory.mktemp("data") / "pairs.tsv"
+    rows = zip(sentences(48, 1), sentences(48, 2), [round(rng.random(), 2) for _ in range(48)])
+    path.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{score}\n" for a, b, score in rows), encoding="utf-8")
+    return path
+
+
+def transformer(start, length=64):
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    return Transformer(str(start), max_seq_length=length)
+
+
+def pooling(mode="mean"):
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    return Pooling(128, pooling_mode=mode)
+
+
+def write(path, modules, **options):
+    """Writes a model and returns the vectors of TEXTS."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(modules=modules, device="cpu", **options)
+    for p in model.parameters():
+        if p.dim() == 1 and p.shape[0] < 128:
+            torch.nn.init.normal_(p, 0.5, 0.5)
+    model.eval()
+    model.save(str(path))
+    return model.encode(TEXTS, show_progress_bar=False)
+
+
+def read(path):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(path), device="cpu").encode(TEXTS, show_progress_bar=False)
+
+
+@pytest.mark.parametrize("mode", [*MODES, *COMBINATIONS], ids=str)
+def test_poolings_written_by_sentence_transformers(aoe, start, tmp_path, mode):
+    want = write(tmp_path / "model", [transformer(start), pooling(mode)])
+    assert relative_error(aoe.embed(tmp_path / "model", TEXTS), want) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", [*NAMES, "cls-last-avg", "cls+mean", "max+weighted-mean+last-token", "+".join(NAMES)])
+def test_poolings_written_by_aoe(aoe, start, table, tmp_path, name):
+    out = tmp_path / "out"
+    aoe.run("train", "-q", "-m", start, "-d", table, "-o", out, "--max-steps", 2, "-b", 8, "--pooling", name, "--max-length", 48,
+            "--normalize")
+    assert relative_error(aoe.embed(out, TEXTS), read(out)) < TOLERANCE
+
+
+def chains():
+    """Chains of modules after mean pooling of 128 components, by name."""
+    from sentence_transformers.base.modules import Dense, Normalize
+    from sentence_transformers.sentence_transformer.modules import Dropout, LayerNorm
+
+    nn = torch.nn
+    result = {f"dense {f.__name__}": lambda f=f: [Dense(128, 24, activation_function=f())]
+              for f in (nn.Identity, nn.Tanh, nn.ReLU, nn.GELU, nn.Sigmoid, nn.SiLU)}
+    result |= {
+        "no bias": lambda: [Dense(128, 24, bias=False, activation_function=nn.Tanh())],
+        "residual": lambda: [Dense(128, 128, activation_function=nn.GELU(), use_residual=True)],
+        "residual with weight": lambda: [Dense(128, 24, activation_function=nn.SiLU(), use_residual=True)],
+        "layer norm": lambda: [LayerNorm(128)],
+        "dropout": lambda: [Dropout(0.3)],
+        "normalize": lambda: [Normalize()],
+        "two dense": lambda: [Dense(128, 64, activation_function=nn.Identity(), bias=False),
+                              Dense(64, 16, activation_function=nn.Identity(), bias=False), Normalize()],
+        "normalize first": lambda: [Normalize(), Dense(128, 40, activation_function=nn.ReLU()), LayerNorm(40)],
+        "six": lambda: [Dropout(0.1), Dense(128, 40, activation_function=nn.ReLU()), LayerNorm(40), Normalize(),
+                        Dense(40, 40, activation_function=nn.Sigmoid(), use_residual=True), Dense(40, 8), Normalize()],
+    }
+    return result
+
+
+CHAINS = sorted(["dense Identity", "dense Tanh", "dense ReLU", "dense GELU", "dense Sigmoid", "dense SiLU", "no bias", "residual",
+                 "residual with weight", "layer norm", "dropout", "normalize", "two dense", "normalize first", "six"])
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_modules(aoe, start, table, tmp_path, name):
+    """A chain that sentence-transformers writes, and the directories that aoe derives from it."""
+    want = write(tmp_path / "model", [transformer(start), pooling(), *chains()[name]()])
+    assert relative_error(aoe.embed(tmp_path / "model", TEXTS), want) < TOLERANCE
+    aoe.run("convert", "-q", tmp_path / "model", "-o", tmp_path / "converted", "--dtype", "f32")
+    assert relative_error(read(tmp_path / "converted"), want) < TOLERANCE
+    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "trained", "--max-steps", 2, "-b", 8)
+    got = aoe.embed(tmp_path / "trained", TEXTS)
+    assert relative_error(got, read(tmp_path / "trained")) < TOLERANCE
+    assert relative_error(got, want) > 1e-4  # training changes the vectors
+    aoe.run("merge", "-q", tmp_path / "trained", tmp_path / "trained", "-o", tmp_path / "mean")
+    assert relative_error(read(tmp_path / "mean"), got) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["dense GELU", "residual with weight", "six"])
+def test_adapters_with_modules(aoe, start, table, tmp_path, name):
+    """The modules are trained and saved together with LoRA adapters."""
+    write(tmp_path / "model", [transformer(start), pooling(), *chains()[name]()])
+    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "adapters", "--max-steps", 2, "-b", 8, "--lora-r", 2)
+    aoe.run("merge", "-q", tmp_path / "adapters", "-o", tmp_path / "merged")
+    got = aoe.embed(tmp_path / "adapters", TEXTS)
+    assert relative_error(aoe.embed(tmp_path / "merged", TEXTS), got) < TOLERANCE
+    assert relative_error(read(tmp_path / "merged"), got) < TOLERANCE
+
+
+def test_prompts(aoe, start, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    write(tmp_path / "model", [transformer(start), pooling()], prompts={"query": "query: ", "passage": "the garden "})
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    for name, want in (("query", model.encode_query(TEXTS)), ("document", model.encode_document(TEXTS)), (None, model.encode(TEXTS))):
+        got = aoe.embed(tmp_path / "model", TEXTS, *(["--prompt-name", name] if name else []))
+        assert relative_error(got, want) < TOLERANCE
+
+
+@pytest.mark.parametrize("key", ["module_input_name", "module_output_name"])
+@pytest.mark.parametrize("folder", ["2_Dense", "3_Normalize"])
+def test_other_names_are_rejected(aoe, start, tmp_path, folder, key):
+    from sentence_transformers.base.modules import Dense, Normalize
+
+    write(tmp_path / "model", [transformer(start), pooling(), Dense(128, 8), Normalize()])
+    path = tmp_path / "model" / folder / "config.json"
+    config = json.loads(path.read_text())
+    config[key] = "other_embedding"
+    path.write_text(json.dumps(config))
+    error = aoe.run("embed", "-m", tmp_path / "model", stdin="x\n", fails=True).stderr
+    assert f"{folder}/config.json: {key} 'other_embedding' is not supported" in error
