@@ -269,7 +269,8 @@ static int parse_tokenizer(aoe_tokenizer **t, const reader *r, int lowercase, co
         aoei_buffer_printf(&b, ":%zu", i);
     }
     aoei_buffer_append(&b, "}}}", 3);
-    const int rc = b.failed ? aoei_fail_nomem(err, b.len) : aoei_tokenizer_parse_json(t, b.data, b.len, "tokenizer.json", err);
+    const int rc = b.failed ? aoei_fail_nomem(err, b.len)
+                            : aoei_tokenizer_parse_json(t, b.data, b.len, (aoe_text){NULL, 0}, "tokenizer.json", err);
     aoei_buffer_free(&b);
     return rc;
 }

@@ -126,14 +126,17 @@ static int keep_copy(aoei_kept_file *f, aoe_text text, aoe_error *err) {
     return f->data ? 0 : aoei_fail_nomem(err, text.len);
 }
 
-int aoei_tokenizer_parse_json(aoe_tokenizer **out, const char *data, size_t len, const char *name, aoe_error *err) {
+int aoei_tokenizer_parse_json(aoe_tokenizer **out, const char *data, size_t len, aoe_text config, const char *name,
+                              aoe_error *err) {
     *out = NULL;
     aoe_tokenizer *t = aoei_calloc(1, sizeof *t);
     if (!t)
         return aoei_fail_nomem(err, sizeof *t);
     int rc = keep_copy(&t->file[AOEI_FILE_TOKENIZER_JSON], (aoe_text){data, len}, err);
     if (rc == 0)
-        rc = aoei_tokenizer_read_json(t, data, len, name, NULL, err);
+        rc = keep_copy(&t->file[AOEI_FILE_CONFIG], config, err);
+    if (rc == 0)
+        rc = aoei_tokenizer_read_json(t, data, len, name, name, err);
     if (rc)
         aoe_tokenizer_close(t);
     else

@@ -13,9 +13,11 @@
  * returns 0. */
 int aoei_tokenizer_open_optional(aoe_tokenizer **t, const char *dir, aoe_error *err);
 
-/* Builds a tokenizer from data[len], the contents of a tokenizer.json. The function copies the data, and aoei_tokenizer_save
- * writes the copy as "tokenizer.json". Messages contain `name` instead of a path. */
-int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, const char *name, aoe_error *err);
+/* Builds a tokenizer from data[len], the contents of a tokenizer.json, and from `config`, the contents of
+ * tokenizer_config.json; config.data may be NULL. The function copies the contents, and aoei_tokenizer_save writes the copies.
+ * Messages contain `name` instead of a path. */
+int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, aoe_text config, const char *name,
+                              aoe_error *err);
 
 /* Builds a tokenizer from the contents of vocabulary files, without tokenizer.json. The function copies the contents. `dir`
  * names the directory in messages. */

@@ -72,6 +72,8 @@ int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, con
         rc = aoei_json_parse(&root, data, len, path, err);
     if (!rc && config_file->data)
         rc = aoei_json_parse(&config, config_file->data, config_file->size, config_path, err);
+    if (!rc && config && !json_is_object(config))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the file again", config_path);
     if (!rc)
         rc = read_root(t, &v, root, config, path, config_path, err);
     json_decref(config);

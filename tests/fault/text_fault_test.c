@@ -43,6 +43,9 @@ static void test_open_json(void **state) {
     char *dir = test_dir_create();
     char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b ab ##b x , e"});
     free(test_write_text(dir, "tokenizer.json", json));
+    free(test_write_text(dir, "tokenizer_config.json",
+                         "{\"tokenizer_class\":\"BertTokenizer\",\"do_lower_case\":false,\"truncation_side\":\"left\","
+                         "\"added_tokens_decoder\":{\"9\":{\"content\":\"ab,\"}},\"extra_special_tokens\":[\"x\"]}"));
     assert_true(test_alloc_failures(open_and_encode, dir, 500) > 100);
     free(json);
     test_dir_remove(dir);

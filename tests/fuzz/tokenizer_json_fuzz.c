@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes tokenizer.json. If the file is accepted, the tokenizer must encode texts to non-negative ids. Otherwise, there must be
- * an error message of one line. No block may be leaked.
+ * Fuzzes tokenizer.json and tokenizer_config.json. One input contains both files, separated by U+0001; tokenizer_config.json
+ * may be missing. If the files are accepted, the tokenizer must encode texts to non-negative ids. Otherwise, there must be an
+ * error message of one line. No block may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t live = aoei_alloc_live();
     aoe_tokenizer *t;
     aoe_error err = {0};
-    int rc = aoei_tokenizer_parse_json(&t, (const char *)data, size, "input", &err);
+    const char *json = (const char *)data, *separator = size ? memchr(json, 1, size) : NULL;
+    const size_t len = separator ? (size_t)(separator - json) : size;
+    const aoe_text config = {separator ? separator + 1 : NULL, separator ? size - len - 1 : 0};
+    int rc = aoei_tokenizer_parse_json(&t, json, len, config, "input", &err);
     if (rc != err.code || (rc == 0) != (t != NULL) || (rc && !strstr(err.message, "input")))
         abort();
     if (t)

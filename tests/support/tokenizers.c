@@ -49,7 +49,7 @@ char *test_tokenizer_json(const test_tokenizer_spec *spec) {
 aoe_tokenizer *test_tokenizer_of(const char *json) {
     aoe_tokenizer *t;
     aoe_error err = {0};
-    if (aoei_tokenizer_parse_json(&t, json, strlen(json), "tokenizer.json", &err))
+    if (aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "tokenizer.json", &err))
         fail_msg("%s", err.message);
     return t;
 }

@@ -65,7 +65,7 @@ static void test_strip(void **state) {
                                "\"special\":true}],\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1,\"<m>\":2,"
                                "\"<n>\":3,\"a \":4,\" a\":5}}}";
     aoe_tokenizer *t;
-    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "j", NULL), 0);
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "j", NULL), 0);
     assert_string_equal(test_tokens(t, "a \t<m>\xe3\x80\x80 a", NULL), "a <m> a");
     /* <n> has neither lstrip nor rstrip, so "a " and " a" keep their spaces */
     assert_string_equal(test_tokens(t, "a <n> a", NULL), "a  <n>  a");

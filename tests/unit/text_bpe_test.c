@@ -328,7 +328,7 @@ static void test_long_line(void **state) {
 static void expect_rejected(const char *json, int code, const char *part) {
     aoe_tokenizer *t;
     aoe_error err = {0};
-    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "f", &err), code);
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "f", &err), code);
     assert_null(t);
     if (strncmp(err.message, "f: ", 3) != 0 || !strstr(err.message, part))
         fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);

@@ -105,6 +105,8 @@ static void adds_tokens(void **state) {
     aoe_error err = {0};
     assert_int_equal(open_files(&t, json, "{\"added_tokens_decoder\": {\"9\": {}}}", &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "tokenizer_config.json"));
+    assert_int_equal(open_files(&t, json, "[]", &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "tokenizer_config.json: not a JSON object"));
     free(json);
 }
 

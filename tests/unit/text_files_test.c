@@ -90,7 +90,7 @@ static void test_more_tokens(void **state) {
 static void expect_json_rejected(const char *json, int code, const char *part) {
     aoe_tokenizer *t = (aoe_tokenizer *)&t;
     aoe_error err = {0};
-    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "tokenizer.json", &err), code);
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "tokenizer.json", &err), code);
     assert_null(t);
     if (strncmp(err.message, "tokenizer.json", 14) != 0 || !strstr(err.message, part))
         fail_msg("error message \"%s\": expected the file name at its start, and \"%s\"", err.message, part);
@@ -163,7 +163,7 @@ static void test_other_components(void **state) {
     aoe_tokenizer_close(t);
     /* a file without the type of the model, without an unknown token and without a pre-tokenizer */
     static const char json[] = "{\"model\":{\"max_input_chars_per_word\":3,\"vocab\":{\"a b\":0,\"##c\":1}}}";
-    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "j", NULL), 0);
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "j", NULL), 0);
     assert_string_equal(test_tokens(t, "a b", NULL), "a b");
     aoe_ids ids = {0};
     aoe_error err = {0};

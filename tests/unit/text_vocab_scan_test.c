@@ -105,8 +105,8 @@ static void check_equal(const char *json) {
     aoe_tokenizer *a, *b;
     aoe_error err;
     assert_int_equal(scan(json), 1);
-    assert_int_equal(aoei_tokenizer_parse_json(&a, json, strlen(json), "a", &err), 0);
-    assert_int_equal(aoei_tokenizer_parse_json(&b, other, strlen(other), "b", &err), 0);
+    assert_int_equal(aoei_tokenizer_parse_json(&a, json, strlen(json), (aoe_text){NULL, 0}, "a", &err), 0);
+    assert_int_equal(aoei_tokenizer_parse_json(&b, other, strlen(other), (aoe_text){NULL, 0}, "b", &err), 0);
     assert_int_equal(aoe_tokenizer_vocab_size(a), aoe_tokenizer_vocab_size(b));
     for (size_t id = 0; id < aoe_tokenizer_vocab_size(a); id++) {
         const aoe_text x = aoe_tokenizer_token(a, (int32_t)id), y = aoe_tokenizer_token(b, (int32_t)id);
@@ -142,7 +142,8 @@ static void errors_have_line_numbers_of_the_file(void **state) {
     aoe_tokenizer *t;
     aoe_error err;
     assert_int_equal(scan(json), 1);
-    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), "tokenizer.json", &err), AOE_EFORMAT);
+    assert_int_equal(aoei_tokenizer_parse_json(&t, json, strlen(json), (aoe_text){NULL, 0}, "tokenizer.json", &err),
+                     AOE_EFORMAT);
     assert_non_null(strstr(err.message, "tokenizer.json:4: "));
     assert_null(t);
     aoei_vocab_free(&vocab);
