@@ -99,7 +99,7 @@ static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, a
     }
     s.diagonals = a->bias.values.rows ? round64(2 * T * sizeof(float)) : 0;
     if (a->relative.span) {
-        const size_t most = 2 * T - 1 < 2 * a->relative.span ? 2 * T - 1 : 2 * a->relative.span;
+        const size_t most = 2 * a->relative.span; /* adjacent distances may have rows that are not adjacent */
         s.c2p = round64((queries < ROWS ? queries : ROWS) * round16(most) * sizeof(float));
         s.p2c = round64(most * round16(T) * sizeof(float));
         s.dq = round64(ROWS * a->head_dim * sizeof(float));
