@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/dir.h"
 #include "base/io_fault.h"
+#include "base/json.h"
 #include "modeldir/peft.h"
 #include "model/open.h"
 #include "model/save.h"
@@ -67,6 +68,26 @@ static int open_eight_bit(void *arg) {
     return rc;
 }
 
+/* Opens adapters whose ranks and alphas differ between layers. */
+static int open_patterns(void *arg) {
+    aoe_model *m;
+    const int rc = aoei_model_open_for(&m, ctx, arg, NULL, &(aoei_open_mode){.packed = 1}, NULL);
+    aoe_model_close(m);
+    return rc;
+}
+
+/* Adds an alpha_pattern and a regular expression to adapter_config.json of the directory `adapters`. */
+static void add_patterns(void) {
+    char *path = test_path(adapters, AOEI_PEFT_CONFIG);
+    json_t *root_json;
+    assert_int_equal(aoei_json_load(&root_json, path, NULL), 0);
+    assert_int_equal(json_object_set_new(root_json, "alpha_pattern", json_pack("{s:i}", "(q|x)_proj", 3)), 0);
+    assert_int_equal(json_object_set_new(root_json, "exclude_modules", json_string(".*none")), 0);
+    assert_int_equal(aoei_json_save(root_json, path, NULL), 0);
+    json_decref(root_json);
+    free(path);
+}
+
 static int open_new(void *arg) {
     (void)arg;
     aoe_lora lora;
@@ -84,6 +105,14 @@ static void opening_without_memory(void **state) {
     assert_true(test_alloc_failures(open_packed, NULL, 0) > 50);
     assert_true(test_alloc_failures(open_eight_bit, NULL, 0) > 50);
     assert_true(test_alloc_failures(open_new, NULL, 0) > 50);
+    char *path = test_path(adapters, AOEI_PEFT_CONFIG);
+    size_t size;
+    char *saved = test_read(path, &size);
+    add_patterns();
+    assert_true(test_alloc_failures(open_patterns, adapters, 0) > 50);
+    free(test_write(adapters, AOEI_PEFT_CONFIG, saved, size));
+    free(saved);
+    free(path);
 }
 
 static int merge(void *arg) {
