@@ -38,13 +38,20 @@ int aoei_bert_read_sizes(aoei_encoder_config *c, const json_t *config, const cha
 }
 
 int aoei_bert_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    const int rc =
+        aoei_key_reject_true(config, "is_decoder", "only encoders with bidirectional attention are supported", file, err);
+    return rc ? rc : aoei_bert_read_causal(c, config, file, err);
+}
+
+int aoei_bert_read_causal(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     static const char cross[] = "only encoders without cross attention are supported";
     int rc;
     if ((rc = aoei_key_must_be(config, "position_embedding_type", "absolute", file, err)) ||
         (rc = aoei_key_must_be(config, "feed_forward_type", "original", file, err)) ||
-        (rc = aoei_key_reject_true(config, "is_decoder", cross, file, err)) ||
+        (rc = aoei_json_bool(config, "is_decoder", &c->causal, file, err)) ||
         (rc = aoei_key_reject_true(config, "add_cross_attention", cross, file, err)))
         return rc;
+    c->bidirectional_from = c->causal ? AOEI_NO_LAYER : 0;
     return aoei_bert_read_sizes(c, config, file, err);
 }
 
@@ -57,7 +64,8 @@ int aoei_bert_write(const aoei_encoder_config *c, json_t *config) {
         c->norm_eps, "pad_token_id", (json_int_t)(c->position_offset ? c->position_offset - 1 : 0), "hidden_act",
         aoei_activation_name(c->activation), "hidden_dropout_prob", c->hidden_dropout, "attention_probs_dropout_prob",
         c->attention_dropout, "initializer_range", 0.02, "position_embedding_type", "absolute");
-    return aoei_keys_add(config, keys);
+    const int rc = aoei_keys_add(config, keys);
+    return rc || !c->causal ? rc : aoei_keys_add(config, json_pack("{s:b}", "is_decoder", 1));
 }
 
 static const char *const outer_names[AOEI_W_LAYERS] = {
@@ -111,7 +119,7 @@ const aoei_arch aoei_arch_bert = {
     .mlm_prefix = "bert.",
     .prefixes = prefixes,
     .defaults = aoei_bert_defaults,
-    .read = aoei_bert_read,
+    .read = aoei_bert_read_causal,
     .check = aoei_transformer_check,
     .write = aoei_bert_write,
     .set_shape = aoei_transformer_set_shape,

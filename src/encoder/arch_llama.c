@@ -7,6 +7,7 @@
  */
 #include "encoder/arch_llama.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -68,6 +69,46 @@ static int read_llama3(aoei_rope *r, const json_t *scaling, const char *file, ao
     return 0;
 }
 
+/* Returns the default magnitude of YaRN with the coefficient `scale` (mscale of transformers). */
+static double yarn_magnitude(double factor, double scale) {
+    return factor <= 1 ? 1 : 0.1 * scale * log(factor) + 1;
+}
+
+/* Reads the parameters of YaRN. Missing parameters and zeros have the defaults of modeling_rope_utils.py in transformers.
+ * `positions` is max_position_embeddings. */
+static int read_yarn(aoei_rope *r, size_t positions, const json_t *scaling, const char *file, aoe_error *err) {
+    double scale = 0, scale_all = 0, fast = 0, slow = 0;
+    int truncate = 1, rc;
+    if ((rc = aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err)) ||
+        (rc = aoei_json_double(scaling, "factor", &r->factor, file, err)) ||
+        (rc = aoei_json_double(scaling, "attention_factor", &r->magnitude, file, err)) ||
+        (rc = aoei_json_double(scaling, "mscale", &scale, file, err)) ||
+        (rc = aoei_json_double(scaling, "mscale_all_dim", &scale_all, file, err)) ||
+        (rc = aoei_json_double(scaling, "beta_fast", &fast, file, err)) ||
+        (rc = aoei_json_double(scaling, "beta_slow", &slow, file, err)) ||
+        (rc = aoei_json_bool(scaling, "truncate", &truncate, file, err)))
+        return rc;
+    if (!r->factor && r->positions)
+        r->factor = (double)positions / (double)r->positions;
+    r->high = fast != 0 ? fast : 32;
+    r->low = slow != 0 ? slow : 1;
+    r->fractional = !truncate;
+    if (!r->positions || !(r->factor >= 1) || !(r->low > 0) || !(r->high >= r->low) || !(r->magnitude >= 0) || !(r->theta > 1))
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: rope_type \"yarn\" requires original_max_position_embeddings of at least 1, factor of at least 1, "
+            "beta_fast of at least beta_slow, beta_slow above 0, attention_factor of at least 0 and rope_theta "
+            "above 1; correct these keys",
+            file);
+    if (r->magnitude == 0)
+        r->magnitude = scale != 0 && scale_all != 0 ? yarn_magnitude(r->factor, scale) / yarn_magnitude(r->factor, scale_all)
+                                                    : yarn_magnitude(r->factor, 1);
+    if (!(r->magnitude > 0))
+        return aoei_fail(err, AOE_EFORMAT, "%s: mscale %g and mscale_all_dim %g give a factor that is not above 0", file, scale,
+                         scale_all);
+    return 0;
+}
+
 /* Reads the scaling of rotary positions from `scaling`, the object "rope_scaling" or "rope_parameters" of config.json. */
 static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, const char *file, aoe_error *err) {
     static const struct {
@@ -76,6 +117,7 @@ static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, c
     } types[] = {{"default", AOEI_ROPE_PLAIN},
                  {"linear", AOEI_ROPE_LINEAR},
                  {"dynamic", AOEI_ROPE_DYNAMIC},
+                 {"yarn", AOEI_ROPE_YARN},
                  {"llama3", AOEI_ROPE_LLAMA3}};
     const char *type = NULL;
     size_t i = 0;
@@ -95,13 +137,17 @@ static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, c
         i++;
     if (i == sizeof types / sizeof *types)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: rope_type \"%s\" is not supported (supported: default, linear, dynamic, llama3)", file, type);
+                         "%s: rope_type \"%s\" is not supported (supported: default, linear, dynamic, yarn, llama3)", file,
+                         type);
     r->scaling = types[i].scaling;
-    r->factor = r->low = r->high = 0;
+    r->factor = r->low = r->high = r->magnitude = 0;
+    r->fractional = 0;
     r->positions = 0;
     if (r->scaling == AOEI_ROPE_PLAIN)
         return 0;
     r->positions = positions;
+    if (r->scaling == AOEI_ROPE_YARN)
+        return read_yarn(r, positions, scaling, file, err);
     if ((rc = need_factor(scaling, "factor", &r->factor, 1, file, err)))
         return rc;
     return r->scaling == AOEI_ROPE_LLAMA3
@@ -346,6 +392,10 @@ json_t *aoei_llama_scaling_json(const aoei_rope *r) {
     if (r->scaling == AOEI_ROPE_LINEAR || r->scaling == AOEI_ROPE_DYNAMIC)
         return json_pack("{s:s, s:f, s:I}", "rope_type", r->scaling == AOEI_ROPE_LINEAR ? "linear" : "dynamic", "factor",
                          r->factor, "original_max_position_embeddings", (json_int_t)r->positions);
+    if (r->scaling == AOEI_ROPE_YARN)
+        return json_pack("{s:s, s:f, s:f, s:f, s:f, s:b, s:I}", "rope_type", "yarn", "factor", r->factor, "attention_factor",
+                         r->magnitude, "beta_fast", r->high, "beta_slow", r->low, "truncate", !r->fractional,
+                         "original_max_position_embeddings", (json_int_t)r->positions);
     if (r->scaling == AOEI_ROPE_LLAMA3)
         return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", r->factor, "low_freq_factor", r->low,
                          "high_freq_factor", r->high, "original_max_position_embeddings", (json_int_t)r->positions);

@@ -28,7 +28,7 @@ static int read_roberta(aoei_encoder_config *c, const json_t *config, const char
     int rc;
     c->token_types = 2; /* defaults of RobertaConfig in transformers */
     c->norm_eps = 1e-12;
-    if ((rc = aoei_bert_read(c, config, file, err)) || (rc = aoei_json_size(config, "pad_token_id", &pad, file, err)))
+    if ((rc = aoei_bert_read_causal(c, config, file, err)) || (rc = aoei_json_size(config, "pad_token_id", &pad, file, err)))
         return rc;
     c->position_offset = pad + 1;
     return 0;

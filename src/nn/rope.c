@@ -23,6 +23,28 @@ typedef struct rope_job {
     float direction;   /* 1 for the rotation, or -1 for its inverse */
 } rope_job;
 
+/* Returns the index of the pair, as a fraction, that makes `rotations` full rotations over r->positions tokens. d is the number
+ * of components of a head. */
+static double pair_with(const aoei_rope *r, double rotations, double d) {
+    return d * log((double)r->positions / (rotations * 2 * PI)) / (2 * log(r->theta));
+}
+
+/* Returns the share of the unscaled angle of pair i in the interpolation of YaRN: 1 for fast pairs, 0 for slow pairs. The
+ * rounding of the bounds is that of modeling_rope_utils.py in transformers. */
+static double yarn_share(const aoei_rope *r, size_t i, size_t d) {
+    double first = pair_with(r, r->high, (double)d), last = pair_with(r, r->low, (double)d);
+    if (!r->fractional) {
+        first = floor(first);
+        last = ceil(last);
+    }
+    first = first > 0 ? first : 0;
+    last = last < (double)d - 1 ? last : (double)d - 1;
+    if (first == last)
+        last += 0.001;
+    const double ramp = ((double)i - first) / (last - first);
+    return ramp < 0 ? 1 : ramp > 1 ? 0 : 1 - ramp;
+}
+
 /* Returns the angle in radians between two adjacent positions for pair i of a head with d components, in a text of T tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double share = 2 * (double)i / (double)d, n = (double)r->positions;
@@ -32,6 +54,10 @@ static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double f = pow(theta, -share);
     if (r->scaling == AOEI_ROPE_LINEAR)
         return f / r->factor;
+    if (r->scaling == AOEI_ROPE_YARN) {
+        const double mix = yarn_share(r, i, d);
+        return (1 - mix) * f / r->factor + mix * f;
+    }
     if (r->scaling != AOEI_ROPE_LLAMA3)
         return f;
     const double rotations = n * f / (2 * PI); /* number of full rotations of pair i over r->positions tokens */
@@ -46,6 +72,7 @@ static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
 /* Computes the rows of the table for the tokens of one text. */
 static void table_task(void *arg, size_t task, size_t worker) {
     const rope_job *j = arg;
+    const double magnitude = j->r->magnitude > 0 ? j->r->magnitude : 1;
     const size_t first = j->batch->offsets[task], T = j->batch->offsets[task + 1] - first, half = j->table.cols / 2;
     (void)worker;
     for (size_t i = 0; i < half; i++) {
@@ -53,8 +80,8 @@ static void table_task(void *arg, size_t task, size_t worker) {
         for (size_t t = 0; t < T; t++) {
             float *row = aoei_tensor_at(j->table, first + t, 0);
             const double angle = (double)j->batch->positions[first + t] * f;
-            row[i] = (float)cos(angle);
-            row[half + i] = (float)sin(angle);
+            row[i] = (float)(magnitude * cos(angle));
+            row[half + i] = (float)(magnitude * sin(angle));
         }
     }
 }

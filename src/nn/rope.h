@@ -16,14 +16,19 @@ typedef enum aoei_rope_scaling {
     AOEI_ROPE_LINEAR,  /* positions are divided by `factor` */
     AOEI_ROPE_DYNAMIC, /* in texts with T tokens, where T > positions, theta is multiplied by (factor * T / positions - factor +
                           1)^(d / (d - 2)) */
-    AOEI_ROPE_LLAMA3   /* the wavelength of a pair is the number of tokens per full rotation. Wavelengths above positions / low
-                          are multiplied by `factor`, and wavelengths below positions / high are unchanged. Between these limits,
-                          the angle is interpolated linearly in the number of rotations per `positions` tokens */
+    AOEI_ROPE_YARN,  /* YaRN (Peng et al. 2024): pairs with at least `high` full rotations per `positions` tokens are unchanged,
+                        the wavelength of pairs with at most `low` rotations is multiplied by `factor`, and between these
+                        pairs, the angle is interpolated linearly in the index of the pair */
+    AOEI_ROPE_LLAMA3 /* the wavelength of a pair is the number of tokens per full rotation. Wavelengths above positions / low
+                        are multiplied by `factor`, and wavelengths below positions / high are unchanged. Between these limits,
+                        the angle is interpolated linearly in the number of rotations per `positions` tokens */
 } aoei_rope_scaling;
 typedef struct aoei_rope {
     double theta; /* base of the angles: without scaling, pair i is rotated by position * theta^(-2 i / d) */
     aoei_rope_scaling scaling;
     double factor, low, high; /* parameters of the scaling; aoei_rope_scaling describes them */
+    double magnitude;         /* factor of cosines and sines, and therefore of queries and keys; 0: 1 */
+    int fractional;           /* YaRN: 1: the bounds of the interpolated pairs are not rounded to whole pairs */
     size_t positions;         /* maximum sequence length in pretraining, in tokens */
 } aoei_rope;
 /* Fills table[N, d] (float32). The row of a token contains the cosines of its d / 2 angles and then the sines. */

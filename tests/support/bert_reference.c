@@ -124,6 +124,16 @@ static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
         const double length = (double)T > old ? (double)T : old;
         return pow(r->theta * pow(r->factor * length / old - (r->factor - 1), (double)d / ((double)d - 2)), exponent);
     }
+    case AOEI_ROPE_YARN: {
+        /* indices of the pairs with `high` and `low` rotations over the original number of positions */
+        double bound[2];
+        for (int k = 0; k < 2; k++)
+            bound[k] = log(old / (2 * acos(-1) * (k ? r->low : r->high))) / log(r->theta) * (double)d / 2;
+        const double first = fmax(0, r->fractional ? bound[0] : floor(bound[0]));
+        const double last = fmin((double)d - 1, r->fractional ? bound[1] : ceil(bound[1]));
+        const double slow = fmin(1, fmax(0, ((double)i - first) / (last == first ? 0.001 : last - first)));
+        return plain * (1 - slow + slow / r->factor);
+    }
     case AOEI_ROPE_LLAMA3: {
         if (wavelength < old / r->high)
             return plain;
@@ -147,8 +157,9 @@ static void rotate(const bert_reference *r, double *x, size_t layer, size_t head
             for (size_t i = 0; i < d / 2; i++) {
                 double *a = x + (t * heads + h) * d + i, *b = a + d / 2;
                 const double angle = (double)t * rope_frequency(rope, i, d, T), from = *a;
-                *a = from * cos(angle) - *b * sin(angle);
-                *b = *b * cos(angle) + from * sin(angle);
+                const double magnitude = rope->magnitude > 0 ? rope->magnitude : 1;
+                *a = magnitude * (from * cos(angle) - *b * sin(angle));
+                *b = magnitude * (*b * cos(angle) + from * sin(angle));
             }
 }
 

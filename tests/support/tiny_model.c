@@ -178,6 +178,8 @@ void tiny_billm(aoei_encoder_config *c) {
     become(c, &aoei_arch_llama);
     c->kv_heads = c->heads / 2;
     c->bidirectional_from = 1;
+    c->rope = (aoei_rope){
+        .theta = 30, .scaling = AOEI_ROPE_YARN, .factor = 3, .low = 0.5, .high = 2, .magnitude = 1.2, .positions = 20};
 }
 
 void tiny_modern(aoei_encoder_config *c) {

@@ -40,7 +40,7 @@ void tiny_qwen2(aoei_encoder_config *c);
 void tiny_qwen3(aoei_encoder_config *c);
 void tiny_gemma3(aoei_encoder_config *c);     /* Gemma 3 with a window of 4 tokens in layer 0 only */
 void tiny_modernbert(aoei_encoder_config *c); /* ModernBERT with a window of 4 tokens in the layers from layer 1 */
-void tiny_billm(aoei_encoder_config *c);      /* LLaMA with bidirectional attention in the layers from layer 1 */
+void tiny_billm(aoei_encoder_config *c);      /* LLaMA with bidirectional attention from layer 1 on, and YaRN */
 /* Options that no architecture of the library has together: pre-LayerNorm, gated GELU, a window of 4 tokens on both sides, and
  * RoPE without scaling. LayerNorm has no bias, no norm precedes layer 0, and layers with a window have another theta. */
 void tiny_modern(aoei_encoder_config *c);

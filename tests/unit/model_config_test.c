@@ -113,7 +113,7 @@ static void rejects_values_for_bert(void **state) {
          AOE_EUNSUPPORTED},
         {"position_embedding_type", "\"relative_key\"", "position_embedding_type \"relative_key\" is not supported",
          AOE_EUNSUPPORTED},
-        {"is_decoder", "true", "is_decoder is true", AOE_EUNSUPPORTED},
+        {"is_decoder", "3", "\"is_decoder\" is not true or false", AOE_EFORMAT},
         {"add_cross_attention", "true", "add_cross_attention is true", AOE_EUNSUPPORTED},
         {"hidden_size", NULL, "\"hidden_size\" is missing", AOE_EFORMAT},
         {"hidden_size", "0", "\"hidden_size\" is 0; it must be between 1 and 65536", AOE_EFORMAT},
@@ -557,6 +557,53 @@ static void reads_rope_scaling(void **state) {
     }
 }
 
+/* Tests the parameters of YaRN: the default magnitude is 0.1 ln(factor) + 1, and a written file is read again as it was. */
+static void reads_yarn(void **state) {
+    (void)state;
+    static const struct {
+        const char *more;
+        double factor, high, low, magnitude;
+        int fractional;
+    } cases[] = {
+        {"\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4, \"original_max_position_embeddings\": 25}", 4, 32, 1,
+         1.1386294361119891, 0},
+        {"\"rope_scaling\": {\"rope_type\": \"yarn\", \"original_max_position_embeddings\": 50, \"beta_fast\": 8, \"beta_slow\": 2, "
+         "\"attention_factor\": 1.5, \"truncate\": false}",
+         2, 8, 2, 1.5, 1},
+        {"\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 1, \"rope_theta\": 50}", 1, 32, 1, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_encoder_config c, again;
+        assert_int_equal(read_type(&c, "llama", cases[i].more, NULL), 0);
+        assert_true(c.rope.scaling == AOEI_ROPE_YARN && c.rope.factor == cases[i].factor && c.rope.high == cases[i].high &&
+                    c.rope.low == cases[i].low && fabs(c.rope.magnitude - cases[i].magnitude) < 1e-15 &&
+                    c.rope.fractional == cases[i].fractional && c.arch->max_length(&c) == 100);
+        json_t *root = json_object();
+        assert_int_equal(c.arch->write(&c, root), 0);
+        assert_int_equal(aoei_config_read(&again, root, "config.json", NULL), 0);
+        assert_memory_equal(&again, &c, sizeof c);
+        json_decref(root);
+    }
+}
+
+/* Tests that is_decoder makes the attention of BERT and RoBERTa causal, and is written. */
+static void reads_decoders(void **state) {
+    (void)state;
+    static const char *const types[] = {"bert", "roberta"};
+    for (size_t i = 0; i < 2; i++) {
+        aoei_encoder_config c, again;
+        assert_int_equal(read_type(&c, types[i], "\"is_decoder\": true", NULL), 0);
+        assert_true(c.causal && c.bidirectional_from == AOEI_NO_LAYER);
+        json_t *root = json_object();
+        assert_int_equal(c.arch->write(&c, root), 0);
+        assert_int_equal(aoei_config_read(&again, root, "config.json", NULL), 0);
+        assert_memory_equal(&again, &c, sizeof c);
+        json_decref(root);
+        assert_int_equal(read_type(&c, types[i], "\"is_decoder\": false", NULL), 0);
+        assert_true(!c.causal);
+    }
+}
+
 static void rejects_values_for_other_architectures(void **state) {
     (void)state;
     static const struct {
@@ -578,8 +625,15 @@ static void rejects_values_for_other_architectures(void **state) {
         {"llama", "\"rope_theta\": 0", "\"rope_theta\" is 0; it must be at least 1", AOE_EFORMAT},
         {"llama", "\"partial_rotary_factor\": 0.5", "partial_rotary_factor 0.5 is not supported", AOE_EUNSUPPORTED},
         {"llama", "\"rope_scaling\": 3", "\"rope_scaling\" is not an object", AOE_EFORMAT},
-        {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}", "rope_type \"yarn\" is not supported",
+        {"llama", "\"rope_scaling\": {\"type\": \"longrope\", \"factor\": 4}", "rope_type \"longrope\" is not supported",
          AOE_EUNSUPPORTED},
+        {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 0.5}", "rope_type \"yarn\" requires", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2, \"beta_fast\": 1, \"beta_slow\": 3}",
+         "rope_type \"yarn\" requires", AOE_EFORMAT},
+        {"llama", "\"rope_theta\": 1, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2}", "rope_type \"yarn\" requires",
+         AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 8, \"mscale\": -9, \"mscale_all_dim\": 1}",
+         "mscale -9 and mscale_all_dim 1", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"factor\": 4}", "\"factor\" but no \"rope_type\"", AOE_EUNSUPPORTED},
         {"llama", "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"linear\"}}", "\"full_attention\" but no",
          AOE_EUNSUPPORTED},
@@ -782,6 +836,8 @@ int main(void) {
         cmocka_unit_test(reads_albert),
         cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_local_layers),
+        cmocka_unit_test(reads_yarn),
+        cmocka_unit_test(reads_decoders),
         cmocka_unit_test(reads_rope_scaling),
         cmocka_unit_test(rejects_values_for_other_architectures),
         cmocka_unit_test(random_streams_are_stable),

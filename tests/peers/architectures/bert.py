@@ -15,4 +15,5 @@ VARIANTS = {
     "gelu_new": bert(hidden_act="gelu_new"),
     "eps": bert(layer_norm_eps=1e-3),
     "one_type": bert(type_vocab_size=1),
+    "decoder": bert(is_decoder=True),
 }

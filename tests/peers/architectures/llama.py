@@ -16,6 +16,13 @@ VARIANTS = {
     "llama_linear": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(rope_type="linear", factor=2.0))),
     "llama_llama3": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(
         rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32))),
+    "llama_yarn": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(
+        rope_type="yarn", factor=4.0, original_max_position_embeddings=16))),
+    "llama_yarn_options": lambda: (LlamaModel, LlamaConfig(**SIZES, head_dim=12, **rope(
+        rope_type="yarn", factor=2.0, original_max_position_embeddings=32, beta_fast=8.0, beta_slow=2.0, mscale=0.7,
+        mscale_all_dim=0.3, truncate=False))),
+    "llama_yarn_magnitude": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(
+        rope_type="yarn", factor=2.0, original_max_position_embeddings=32, attention_factor=1.3))),
     "llama_bidirectional": lambda: (LlamaModel, LlamaConfig(**SIZES, is_causal=False)),
     "mistral_window": lambda: (MistralModel, MistralConfig(**SIZES, sliding_window=7)),
     "ministral_mixed_windows": lambda: (MinistralModel, MinistralConfig(
