@@ -33,7 +33,9 @@ struct aoei_http {
 /* State of one request. After a redirect, the request to the new URL has its own state. */
 typedef struct transfer {
     const aoei_http *h;         /* borrowed */
+    const aoei_http_request *q; /* borrowed */
     aoei_http_response *r;      /* receives the response; borrowed */
+    uint64_t received;          /* bytes of the body that were passed to q->receive */
     double last_byte;           /* value of aoei_now() when the last byte was received */
     int too_large;              /* 1 if the response exceeds the size limit */
     int no_memory;              /* 1 if an allocation in a callback failed; failures inside libcurl are reported by libcurl */
@@ -145,6 +147,17 @@ static size_t receive_body(char *data, size_t size, size_t n, void *user) {
     transfer *t = user;
     const size_t len = size * n;
     t->last_byte = aoei_now();
+    if (t->q->receive) {
+        long status = 0;
+        (void)aoei_curl.easy_getinfo(t->h->easy, CURLINFO_RESPONSE_CODE, &status);
+        t->r->status = (int)status;
+    }
+    if (t->r->status == 200 || t->r->status == 206) {
+        if (t->q->receive(t->q->receive_user, t->r, t->received, data, len))
+            return 0;
+        t->received += len;
+        return len;
+    }
     if (len > t->h->o.max_body || t->r->body.len > t->h->o.max_body - len) {
         t->too_large = 1;
         return 0;
@@ -197,7 +210,8 @@ static int set_options(aoei_http *h, transfer *t, const aoei_http_request *q, co
     int bad = aoei_curl.easy_setopt(c, CURLOPT_URL, url) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK; /* libcurl's use of signals is not thread-safe */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_USERAGENT, h->user_agent) != CURLE_OK;
-    bad |= aoei_curl.easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "") != CURLE_OK; /* all encodings that libcurl can decompress */
+    if (!q->receive) /* "": all encodings that libcurl can decompress */
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "") != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) != CURLE_OK;
     if (h->ca_file)
@@ -206,8 +220,10 @@ static int set_options(aoei_http *h, transfer *t, const aoei_http_request *q, co
         bad |= aoei_curl.easy_setopt(c, CURLOPT_PROXY, "") != CURLE_OK; /* requests to loopback addresses never use a proxy */
     bad |= aoei_curl.easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(h->o.connect_timeout)) != CURLE_OK;
-    bad |= aoei_curl.easy_setopt(c, CURLOPT_TIMEOUT_MS, milliseconds(h->o.timeout)) != CURLE_OK;
-    bad |= aoei_curl.easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)h->o.max_body) != CURLE_OK;
+    if (!q->receive) {
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_TIMEOUT_MS, milliseconds(h->o.timeout)) != CURLE_OK;
+        bad |= aoei_curl.easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)h->o.max_body) != CURLE_OK;
+    }
     bad |= aoei_curl.easy_setopt(c, CURLOPT_ERRORBUFFER, t->message) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_HEADERFUNCTION, receive_header) != CURLE_OK;
     bad |= aoei_curl.easy_setopt(c, CURLOPT_HEADERDATA, t) != CURLE_OK;
@@ -336,7 +352,7 @@ static int fail_transfer(const aoei_http *h, const transfer *t, const char *url,
  * which the caller owns. Otherwise *next is set to NULL. */
 static int send_once(aoei_http *h, const aoei_http_request *q, const char *url, int secure, int with_token,
                      aoei_http_response *r, char **next, aoe_error *err) {
-    transfer t = {.h = h, .r = r, .last_byte = aoei_now()};
+    transfer t = {.h = h, .q = q, .r = r, .last_byte = aoei_now()};
     CURLcode code = CURLE_OUT_OF_MEMORY;
     outcome out = DONE;
     *next = NULL;

@@ -41,6 +41,12 @@ typedef struct aoei_http_options {
 /* An HTTP client. It keeps connections open between requests. Only one thread may use it at a time. */
 typedef struct aoei_http aoei_http;
 
+typedef struct aoei_http_response aoei_http_response; /* defined below */
+/* Receives the next part of the body of a response with status 200 or 206. r: the response, of which the status and the headers
+ * are set. offset: bytes of this body that were passed before; 0 begins a new response. A nonzero result ends the request with
+ * AOE_EIO. */
+typedef int (*aoei_receive_fn)(void *user, const aoei_http_response *r, uint64_t offset, const void *data, size_t len);
+
 typedef struct aoei_http_request {
     const char *method;         /* "GET", "POST" ...; NULL: "GET" */
     const char *url;            /* absolute URL without user name and password */
@@ -49,17 +55,21 @@ typedef struct aoei_http_request {
     const void *body; /* [body_len] bytes; NULL: no body */
     size_t body_len;
     const char *token; /* secret that is sent as "Authorization: Bearer TOKEN"; NULL: none */
+    /* If receive is set, the body of a response with status 200 or 206 is passed to it and not stored, it is not compressed,
+     * and neither max_body nor timeout limits the request; stall_timeout does. NULL: the body is stored. */
+    aoei_receive_fn receive;
+    void *receive_user;
 } aoei_http_request;
 
 /* A response. The caller sets all bytes to 0 before the first use. Each request replaces the contents. */
-typedef struct aoei_http_response {
+struct aoei_http_response {
     int status;           /* status of the last response, such as 200, 304, 404; 0: no response */
     int moved;            /* 1 if there were redirects and all of them were permanent (301, 308); otherwise 0 */
     int transient;        /* 1 if the request failed for a temporary reason: no connection, time-out, incomplete body */
     char *url;            /* URL of the response, after redirects; owned */
     aoei_headers headers; /* headers of the response, owned */
     aoei_buffer body;     /* body of the response, decompressed; owned */
-} aoei_http_response;
+};
 
 /* Creates a client. If o is NULL, the default options are used. Errors: AOE_ENOMEM, AOE_EIO (libcurl cannot be initialized). */
 int aoei_http_create(aoei_http **h, const aoei_http_options *o, aoe_error *err);
