@@ -46,6 +46,7 @@ loss: base nn
 tokenizer: base
 encoder: base nn
 net: base
+hub: base kernels nn tokenizer encoder modeldir net
 table: base
 model: base nn tokenizer encoder modeldir
 modeldir: base tokenizer encoder

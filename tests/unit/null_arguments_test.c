@@ -12,6 +12,7 @@
 #include "aoe_annotate.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"
+#include "aoe_hub.h"
 #include "aoe_train.h"
 
 /* All pointer arguments that are not NULL point to this memory. A function checks all its pointers before it uses one of them,

@@ -13,7 +13,9 @@
 #include "aoe_annotate.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"
+#include "aoe_hub.h"
 #include "aoe_train.h"
+#include "base/dir.h"
 
 static void ignore_sts(void *user, const aoe_sts_result *result) {
     (void)user;
@@ -143,6 +145,24 @@ static void call_data_functions(const char *path) {
     MISSING(aoe_score, "name", (NULL, NULL, &err));
 }
 
+/* Writes a model to the cache of the Hub, so that aoe_hub_pull needs no requests. */
+static void call_hub_functions(const char *dir) {
+    static const char commit[] = "0123456789abcdef0123456789abcdef01234567";
+    char *refs = test_path(dir, "models--a--b/refs"), *snapshot = test_path(dir, "models--a--b/snapshots/"
+                                                                                 "0123456789abcdef0123456789abcdef01234567");
+    aoe_hub_result pulled;
+    assert_int_equal(aoei_make_dir(refs, NULL), 0);
+    assert_int_equal(aoei_make_dir(snapshot, NULL), 0);
+    free(test_write_text(refs, "main", commit));
+    free(test_write_text(snapshot, "model.safetensors", "x"));
+    setenv("HF_HUB_CACHE", dir, 1);
+    setenv("HF_HUB_OFFLINE", "1", 1);
+    CALL(aoe_hub_pull, ("a/b", NULL, &pulled, &err));
+    assert_string_equal(pulled.commit, commit);
+    free(refs);
+    free(snapshot);
+}
+
 static void call_training_functions(const char *dir) {
     aoe_grid_result grid;
     aoe_compare_result compared;
@@ -188,6 +208,7 @@ static void null_options(void **state) {
     call_evaluations(dir);
     call_data_functions(path);
     call_training_functions(dir);
+    call_hub_functions(dir);
 #define REJECTS(function, argument, arguments, without_error)
 #define SURVIVES(function, arguments)
 #define TAKES_OPTIONS(function)                                                                                                \

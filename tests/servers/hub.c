@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ * A program with a server that implements the protocol of the Hugging Face Hub, for tests/cli and tests/peers:
+ *
+ *     hub URL_FILE /dev/null LOG_FILE FOLDER [FAULT...]
+ *
+ * FOLDER/ORG/NAME contains the files of the model ORG/NAME. Its branch is "main". Files that are larger than 20,000 bytes are
+ * stored with Git LFS: a request for them is redirected to a second server with its own port, as the Hub does. For each request
+ * the log contains a line with the server, the method, the path, the header Range, and "token" if the request has an
+ * Authorization header. These models are special:
+ *
+ *     gated/NAME      403 GatedRepo unless the token is "good"
+ *     private/NAME    401 RepoNotFound unless the token is "good"
+ *     renamed/NAME    HEAD and GET are redirected to models of acme by a relative Location
+ *
+ * FAULT is one of: "busy" (the first request for each URL is answered with 429 and Retry-After, the second one with 500),
+ * "cut=N" (each answer of the second server ends after N bytes), "slow" (its bodies are sent in many small parts), "wrong" (its
+ * bodies have one wrong byte), "ignore-range" (it sends complete files), "traversal" (the list contains a file outside the
+ * model), "no-etag".
+ */
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../support/http_server.h"
+#include "net/digest.h"
+
+#define COMMIT     "0123456789abcdef0123456789abcdef01234567"
+#define LARGE_FILE 20000 /* bytes above which a file is stored with Git LFS */
+
+static const char *folder, *log_path;
+static test_server *storage; /* the second server */
+static int busy, wrong, ignore_range, traversal, no_etag, slow;
+static size_t cut;
+
+static void note(const char *server, const test_request *q) {
+    FILE *f = fopen(log_path, "a");
+    const char *range = test_request_header(q, "range");
+    if (!f)
+        exit(1);
+    fprintf(f, "%s %s %s", server, q->method, q->path);
+    if (range)
+        fprintf(f, " %s", range);
+    fprintf(f, "%s\n", test_request_header(q, "authorization") ? " token" : "");
+    fclose(f);
+}
+
+/* Reads FOLDER/PATH into memory of malloc. Returns NULL if it does not exist. */
+static char *read_file(const char *path, size_t *size) {
+    char full[4096];
+    struct stat st;
+    snprintf(full, sizeof full, "%s/%s", folder, path);
+    FILE *f = stat(full, &st) == 0 && S_ISREG(st.st_mode) ? fopen(full, "rb") : NULL;
+    if (!f)
+        return NULL;
+    char *data = malloc((size_t)st.st_size + 1);
+    *size = data ? fread(data, 1, (size_t)st.st_size, f) : 0;
+    fclose(f);
+    return data;
+}
+
+static void etag_of(char etag[AOEI_DIGEST_HEX], const char *data, size_t size) {
+    char prefix[40];
+    aoei_digest *d;
+    const int large = size > LARGE_FILE, n = snprintf(prefix, sizeof prefix, "blob %zu", size) + 1;
+    if (aoei_digest_create(&d, large ? "SHA256" : "SHA1", NULL) || (!large && aoei_digest_add(d, prefix, (size_t)n)) ||
+        aoei_digest_add(d, data, size) || aoei_digest_end(d, etag))
+        exit(1);
+    aoei_digest_free(d);
+}
+
+static void fail(test_answer *a, int status, const char *code, const char *message) {
+    a->status = status;
+    if (*code)
+        test_answer_header(a, "X-Error-Code: %s", code);
+    test_answer_header(a, "X-Error-Message: %s", message);
+    test_answer_printf(a, "{\"error\": \"%s\"}", message);
+}
+
+/* Answers requests for models without access. Returns 1 if it answered. */
+static int refuse(const test_request *q, const char *id, test_answer *a) {
+    const char *authorization = test_request_header(q, "authorization");
+    const int good = authorization && strcmp(authorization, "Bearer good") == 0;
+    if (busy && q->nth < 2 && strcmp(q->method, "GET") == 0) {
+        a->status = q->nth == 0 ? 429 : 500;
+        if (q->nth == 0)
+            test_answer_header(a, "Retry-After: 1");
+        return 1;
+    }
+    if (authorization && strcmp(authorization, "Bearer bad") == 0)
+        fail(a, 401, "", "Invalid credentials in Authorization header");
+    else if (strncmp(id, "gated/", 6) == 0 && !good)
+        fail(a, 403, "GatedRepo", "Access to this model is restricted");
+    else if (strncmp(id, "private/", 8) == 0 && !good)
+        fail(a, 401, "RepoNotFound", "Invalid username or password.");
+    else
+        return 0;
+    return 1;
+}
+
+/* ---------------------------------------------------------------------- API */
+
+static void list_files(test_answer *a, const char *id, const char *dir, int *first) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s/%s", folder, id, dir);
+    DIR *d = opendir(path);
+    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        char name[1024];
+        size_t size = 0;
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(name, sizeof name, "%.400s%s%.400s", dir, *dir ? "/" : "", e->d_name);
+        snprintf(path, sizeof path, "%.400s/%s", id, name);
+        char *data = read_file(path, &size), etag[AOEI_DIGEST_HEX];
+        if (!data) {
+            list_files(a, id, name, first);
+            continue;
+        }
+        etag_of(etag, data, size);
+        test_answer_printf(a, "%s{\"rfilename\": \"%s\", \"size\": %zu, \"blobId\": \"%s\"", *first ? "" : ", ", name, size,
+                           etag);
+        if (size > LARGE_FILE)
+            test_answer_printf(a, ", \"lfs\": {\"sha256\": \"%s\", \"size\": %zu, \"pointerSize\": 130}", etag, size);
+        test_answer_printf(a, "}");
+        *first = 0;
+        free(data);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* /api/models/ORG/NAME[/revision/REVISION] */
+static void answer_api(void *user, const test_request *q, test_answer *a) {
+    char id[256], path[512];
+    (void)user;
+    note("hub", q);
+    snprintf(id, sizeof id, "%.255s", q->path + strlen("/api/models/"));
+    char *revision = strstr(id, "/revision/");
+    if (revision) {
+        *revision = 0;
+        revision += strlen("/revision/");
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, id);
+    if (refuse(q, id, a))
+        return;
+    if (access(path, F_OK)) {
+        fail(a, 404, "RepoNotFound", "Repository not found");
+        return;
+    }
+    if (revision && strcmp(revision, "main") != 0 && strcmp(revision, COMMIT) != 0) {
+        fail(a, 404, "RevisionNotFound", "Invalid rev id");
+        return;
+    }
+    int first = 1;
+    test_answer_header(a, "Content-Type: application/json");
+    test_answer_printf(
+        a, "{\"id\": \"%s\", \"modelId\": \"%s\", \"sha\": \"" COMMIT "\", \"private\": false, \"gated\": false, ", id, id);
+    test_answer_printf(a, "\"disabled\": false, \"tags\": [], \"downloads\": 0, \"siblings\": [");
+    list_files(a, id, "", &first);
+    if (traversal)
+        test_answer_printf(a, "%s{\"rfilename\": \"../../../evil\", \"size\": 1}", first ? "" : ", ");
+    test_answer_printf(a, "]}");
+}
+
+/* -------------------------------------------------------------------- files */
+
+/* Sends data[size], or the part that the header Range requests. */
+static void send_data(const test_request *q, test_answer *a, const char *data, size_t size) {
+    const char *range = ignore_range ? NULL : test_request_header(q, "range");
+    unsigned long long start = 0, last = 0;
+    const int fields = range ? sscanf(range, "bytes=%llu-%llu", &start, &last) : 0;
+    if (fields > 0 && start >= size) {
+        a->status = 416;
+        test_answer_header(a, "Content-Range: bytes */%zu", size);
+        return;
+    }
+    const size_t end = fields == 2 && last < size ? (size_t)last + 1 : size;
+    if (fields > 0) {
+        a->status = 206;
+        test_answer_header(a, "Content-Range: bytes %llu-%zu/%zu", start, end - 1, size);
+    }
+    test_answer_header(a, "Accept-Ranges: bytes");
+    test_answer_write(a, data + start, end - (size_t)start);
+}
+
+/* ORG/NAME/resolve/REVISION/PATH on the first server */
+static void answer_file(void *user, const test_request *q, test_answer *a) {
+    char id[256], path[1024], etag[AOEI_DIGEST_HEX];
+    size_t size = 0;
+    (void)user;
+    note("hub", q);
+    const char *resolve = strstr(q->path, "/resolve/"), *file = resolve ? strchr(resolve + 9, '/') : NULL;
+    if (!file) {
+        a->status = 404;
+        return;
+    }
+    snprintf(id, sizeof id, "%.*s", (int)(resolve - q->path - 1), q->path + 1);
+    if (refuse(q, id, a))
+        return;
+    if (strncmp(id, "renamed/", 8) == 0) {
+        a->status = 307;
+        test_answer_header(a, "Location: /acme/%s", q->path + 9);
+        return;
+    }
+    snprintf(path, sizeof path, "%s%s", id, file);
+    char *data = read_file(path, &size);
+    if (!data) {
+        fail(a, 404, "EntryNotFound", "Entry not found");
+        return;
+    }
+    etag_of(etag, data, size);
+    test_answer_header(a, "X-Repo-Commit: " COMMIT);
+    if (!no_etag && size > LARGE_FILE)
+        test_answer_header(a, "X-Linked-Etag: \"%s\"", etag);
+    else if (!no_etag)
+        test_answer_header(a, "ETag: \"%s\"", etag);
+    if (size > LARGE_FILE) {
+        a->status = 302;
+        test_answer_header(a, "X-Linked-Size: %zu", size);
+        test_answer_header(a, "Location: %s/lfs/%s?signature=secret", test_server_url(storage), path);
+        test_answer_header(a, "ETag: \"00000000000000000000000000000000\"");
+    } else {
+        send_data(q, a, data, size);
+    }
+    free(data);
+}
+
+/* /lfs/ORG/NAME/PATH on the second server */
+static void answer_storage(void *user, const test_request *q, test_answer *a) {
+    size_t size = 0;
+    (void)user;
+    note("storage", q);
+    char *data = read_file(q->path + strlen("/lfs/"), &size);
+    if (!data) {
+        a->status = 404;
+        return;
+    }
+    if (wrong)
+        data[size / 2] ^= 1;
+    send_data(q, a, data, size);
+    a->cut = cut && a->body_len > cut;
+    a->cut_at = cut;
+    if (slow)
+        a->byte_delay = 0.0005;
+    free(data);
+}
+
+static void set_up(test_server *s, int argc, char **argv) {
+    log_path = argc > 0 ? argv[0] : "/dev/null";
+    folder = argc > 1 ? argv[1] : ".";
+    for (int i = 2; i < argc; i++) {
+        busy |= strcmp(argv[i], "busy") == 0;
+        wrong |= strcmp(argv[i], "wrong") == 0;
+        slow |= strcmp(argv[i], "slow") == 0;
+        ignore_range |= strcmp(argv[i], "ignore-range") == 0;
+        traversal |= strcmp(argv[i], "traversal") == 0;
+        no_etag |= strcmp(argv[i], "no-etag") == 0;
+        if (strncmp(argv[i], "cut=", 4) == 0)
+            cut = strtoul(argv[i] + 4, NULL, 10);
+    }
+    storage = test_server_start();
+    test_server_route(storage, "*", "/lfs/*", answer_storage, NULL);
+    test_server_route(s, "GET", "/api/models/*", answer_api, NULL);
+    test_server_route(s, "*", "/*", answer_file, NULL);
+}
+
+int main(int argc, char **argv) {
+    return test_server_main(argc, argv, set_up);
+}
