@@ -320,3 +320,8 @@ json_t *aoei_json_copy(const json_t *object) {
     json_decref(copy);
     return NULL;
 }
+
+int aoei_json_is_unset(const json_t *v) {
+    return !v || json_is_null(v) || json_is_false(v) || (json_is_object(v) && !json_object_size(v)) ||
+           (json_is_array(v) && !json_array_size(v)) || (json_is_string(v) && !json_string_length(v));
+}

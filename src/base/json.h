@@ -44,6 +44,9 @@ int aoei_json_bool(const json_t *o, const char *key, int *out, const char *file,
  * or its value is null. If len is NULL, the function returns AOE_EFORMAT for a string that contains a NUL. */
 int aoei_json_string(const json_t *o, const char *key, const char **out, size_t *len, const char *file, aoe_error *err);
 
+/* Returns 1 if v is NULL, null, false, or an empty object, array or string: a setting with such a value is not used. */
+int aoei_json_is_unset(const json_t *v);
+
 /* Returns a file name as a JSON string of one line. The name need not be valid UTF-8. If name is NULL, returns JSON null. If
  * out of memory, returns NULL. */
 json_t *aoei_name_json(const char *name);

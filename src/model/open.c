@@ -20,6 +20,7 @@
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
 #include "model/weight_placement.h"
+#include "modeldir/model_keys.h"
 #include "modeldir/peft.h"
 #include "modeldir/pooled_modules.h"
 #include "modeldir/settings_read.h"
@@ -88,6 +89,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
+    if (!rc)
+        rc = aoei_model_keys_check(&m->files, &m->config, &m->ctx->log, err);
     aoei_model_describe_modules(m);
     return rc;
 }

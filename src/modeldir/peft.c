@@ -192,12 +192,6 @@ int aoei_peft_targets(unsigned *targets, const char *const *names, size_t n, con
     return check_not_fused(*targets, c, err);
 }
 
-/* Returns 1 if v is missing, null, false, or an empty object, array or string. */
-static int is_unset(const json_t *v) {
-    return !v || json_is_null(v) || json_is_false(v) || (json_is_object(v) && !json_object_size(v)) ||
-           (json_is_array(v) && !json_array_size(v)) || (json_is_string(v) && !json_string_length(v));
-}
-
 /* Checks init_lora_weights, the initialization of the adapters. Some initializations replace the base weights by a residual,
  * so that the saved adapters belong to changed base weights, which the directory does not contain. */
 static int check_initialization(const json_t *root, const char *file, aoe_error *err) {
@@ -244,7 +238,7 @@ static int check_supported(const json_t *root, const char *file, aoe_error *err)
     if ((rc = check_initialization(root, file, err)))
         return rc;
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
-        if (!is_unset(json_object_get(root, unset[i])))
+        if (!aoei_json_is_unset(json_object_get(root, unset[i])))
             return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is set, which is not supported; merge the adapters with PEFT", file,
                              unset[i]);
     return 0;
@@ -369,7 +363,7 @@ static int read_settings(aoei_lora *lora, const json_t *root, const aoei_encoder
         (rc = aoei_json_bool(root, "use_dora", &lora->magnitudes, file, err)) ||
         (rc = aoei_json_string(root, "bias", &bias, NULL, file, err)))
         return rc;
-    lora->replaces = strcmp(bias, "none") != 0 || !is_unset(json_object_get(root, "modules_to_save"));
+    lora->replaces = strcmp(bias, "none") != 0 || !aoei_json_is_unset(json_object_get(root, "modules_to_save"));
     if (lora->r < 1 || lora->r > c->hidden)
         return aoei_fail(err, AOE_EFORMAT, "%s: \"r\" is %zu, but must be from 1 to %zu; correct the value", file, lora->r,
                          c->hidden);

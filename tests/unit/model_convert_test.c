@@ -282,6 +282,8 @@ static void int8_embeds_like_its_float32_conversion(void **state) {
 }
 
 static void count_warning(void *user, aoe_log_level level, const char *message) {
+    if (strstr(message, "unknown key \"note\"")) /* a key of the model's config.json */
+        return;
     assert_int_equal(level, AOE_LOG_WARNING);
     test_message(message, "/out: only aoe reads int8 weights");
     ++*(int *)user;

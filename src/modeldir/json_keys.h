@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * The lists of the keys of JSON files. Every key of a JSON file of a model is on one of these lists:
+ * - keys that aoe obeys: the code that reads the file checks their values
+ * - keys that have no effect on embeddings
+ * - keys that have no effect if they have certain values; other values are rejected, because they would change the embeddings
+ * A key that is on no list is ignored with a warning. A new architecture adds one line to `architectures` in json_keys.c, and a
+ * new module of sentence-transformers one line to `modules`.
+ */
+#ifndef AOEI_MODELDIR_JSON_KEYS_H
+#define AOEI_MODELDIR_JSON_KEYS_H
+
+#include <jansson.h>
+
+#include "aoe.h"
+#include "base/log.h"
+
+/* Kinds of JSON files. */
+typedef enum aoei_key_file {
+    AOEI_KEYS_CONFIG,                /* config.json */
+    AOEI_KEYS_ADAPTERS,              /* adapter_config.json of PEFT */
+    AOEI_KEYS_MODULE_LIST,           /* an element of modules.json */
+    AOEI_KEYS_MODULE,                /* config.json of a module after the transformer */
+    AOEI_KEYS_TRANSFORMER,           /* sentence_bert_config.json */
+    AOEI_KEYS_MODALITY,              /* the object modality_config.text of sentence_bert_config.json */
+    AOEI_KEYS_SENTENCE_TRANSFORMERS, /* config_sentence_transformers.json */
+    AOEI_KEYS_TOKENIZER,             /* tokenizer_config.json */
+    AOEI_KEYS_SPECIAL_TOKENS         /* special_tokens_map.json */
+} aoei_key_file;
+
+/* Checks the keys of `object`, the contents of `file` (a path, for messages). subject: value of "model_type" for
+ * AOEI_KEYS_CONFIG, and class name such as "Dense" for AOEI_KEYS_MODULE; otherwise unused. The unknown keys of a file are named
+ * in one warning, which is written to `log`. Error: AOE_EUNSUPPORTED (a key has a value that is not supported). */
+int aoei_json_keys_check(const json_t *object, aoei_key_file kind, const char *subject, const char *file, const aoei_log *log,
+                         aoe_error *err);
+/* Returns 1 if there is a list of the keys of config.json for this architecture, a value of aoei_arch.model_type. */
+int aoei_json_keys_has(const char *model_type);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ * Finds the JSON files of a model and checks their keys.
+ */
+#include "modeldir/model_keys.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dir.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "encoder/arch.h"
+#include "modeldir/json_keys.h"
+#include "modeldir/layout.h"
+
+/* Parses the file DIR/name. If the file does not exist, sets *root to NULL and returns 0. Sets *path to the path of the file.
+ * The caller releases both. */
+static int load(json_t **root, char **path, const char *dir, const char *name, aoe_error *err) {
+    *root = NULL;
+    *path = aoei_path_join(dir, name);
+    if (!*path)
+        return aoei_fail_nomem(err, strlen(dir));
+    return aoei_exists(*path) ? aoei_json_load(root, *path, err) : 0;
+}
+
+/* Checks the keys of the file DIR/name, if it exists. subject: see aoei_json_keys_check. */
+static int check_file(const char *dir, const char *name, aoei_key_file kind, const char *subject, const aoei_log *log,
+                      aoe_error *err) {
+    json_t *root = NULL;
+    char *path = NULL;
+    int rc = load(&root, &path, dir, name, err);
+    if (!rc && root)
+        rc = aoei_json_keys_check(root, kind, subject, path, log, err);
+    if (!rc && kind == AOEI_KEYS_TRANSFORMER)
+        rc = aoei_json_keys_check(json_object_get(json_object_get(root, "modality_config"), "text"), AOEI_KEYS_MODALITY, NULL,
+                                  path, log, err);
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
+/* Checks the configuration of the Transformer module in `dir`, which is the first of these files that exists. */
+static int check_transformer(const char *dir, const aoei_log *log, aoe_error *err) {
+    static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
+                                        "sentence_distilbert_config.json", "sentence_camembert_config.json",
+                                        "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+                                        "sentence_xlnet_config.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (aoei_entry_exists(dir, names[i]))
+            return check_file(dir, names[i], AOEI_KEYS_TRANSFORMER, NULL, log, err);
+    return 0;
+}
+
+/* Checks the configuration of a module. module: element of modules.json. */
+static int check_module(const char *dir, const json_t *module, const aoei_log *log, aoe_error *err) {
+    const char *type = json_string_value(json_object_get(module, "type")),
+               *folder = json_string_value(json_object_get(module, "path"));
+    const char *dot = type ? strrchr(type, '.') : NULL;
+    if (!dot || !folder || (*folder && !aoei_is_plain_folder(folder)))
+        return 0; /* the reader of modules.json rejects this element */
+    char *at = *folder ? aoei_path_join(dir, folder) : aoei_strdup(dir);
+    if (!at)
+        return aoei_fail_nomem(err, strlen(dir));
+    int rc = 0;
+    if (!strcmp(dot + 1, "Transformer"))
+        rc = check_transformer(at, log, err);
+    else if (*folder)
+        rc = check_file(at, AOEI_CONFIG_FILE, AOEI_KEYS_MODULE, dot + 1, log, err);
+    aoei_free(at);
+    return rc;
+}
+
+/* Checks the files of sentence-transformers in `dir`. */
+static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
+    json_t *root = NULL;
+    char *path = NULL;
+    int rc = load(&root, &path, dir, "modules.json", err);
+    for (size_t i = 0; i < json_array_size(root) && !rc; i++) {
+        rc = aoei_json_keys_check(json_array_get(root, i), AOEI_KEYS_MODULE_LIST, NULL, path, log, err);
+        if (!rc)
+            rc = check_module(dir, json_array_get(root, i), log, err);
+    }
+    if (!rc && !root)
+        rc = check_transformer(dir, log, err);
+    if (!rc && !root)
+        rc = check_file(dir, "1_Pooling/config.json", AOEI_KEYS_MODULE, "Pooling", log, err);
+    json_decref(root);
+    aoei_free(path);
+    return rc ? rc : check_file(dir, "config_sentence_transformers.json", AOEI_KEYS_SENTENCE_TRANSFORMERS, NULL, log, err);
+}
+
+int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_log *log, aoe_error *err) {
+    static const char tokenizer[] = "tokenizer_config.json";
+    const char *dir = f->base_dir && !aoei_entry_exists(f->dir, tokenizer) ? f->base_dir : f->dir;
+    char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
+    int rc = path ? aoei_json_keys_check(f->config_json, AOEI_KEYS_CONFIG, c->arch->model_type, path, log, err)
+                  : aoei_fail_nomem(err, strlen(f->dir));
+    if (!rc && f->base_dir)
+        rc = check_file(f->dir, AOEI_PEFT_CONFIG, AOEI_KEYS_ADAPTERS, NULL, log, err);
+    if (!rc)
+        rc = check_modules(aoei_settings_dir(f), log, err);
+    if (!rc)
+        rc = check_file(dir, tokenizer, AOEI_KEYS_TOKENIZER, NULL, log, err);
+    if (!rc)
+        rc = check_file(dir, "special_tokens_map.json", AOEI_KEYS_SPECIAL_TOKENS, NULL, log, err);
+    aoei_free(path);
+    return rc;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ * Tests the lists of keys of JSON files. A key that is on no list causes one warning that names the key and the file, and the
+ * model opens. A key that would change the embeddings is rejected by name. Every architecture has a list, which contains all
+ * keys that aoe writes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../support/model_dir.h"
+#include "../support/support.h"
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
+#include "modeldir/json_keys.h"
+
+static char *dir;
+static int n_warnings;
+static char last[1000]; /* last warning */
+
+static void on_log(void *user, aoe_log_level level, const char *message) {
+    (void)user;
+    n_warnings += level == AOE_LOG_WARNING;
+    snprintf(last, sizeof last, "%s", message);
+}
+
+static const char config[] =
+    "{\"model_type\": \"bert\", \"hidden_size\": 8, \"num_attention_heads\": 2, \"intermediate_size\": 12, "
+    "\"num_hidden_layers\": 2, \"vocab_size\": 16, \"max_position_embeddings\": 10, \"id2label\": {}%s}";
+
+/* Writes a model of sentence-transformers in which each file contains no unknown keys. */
+static void write_model(void) {
+    char text[600], *folder = test_path(dir, "1_Pooling");
+    snprintf(text, sizeof text, config, "");
+    test_model_write(dir, &(test_model_spec){.config = text});
+    free(test_write_text(
+        dir, "modules.json",
+        "[{\"idx\":0,\"name\":\"0\",\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},"
+        "{\"idx\":1,\"name\":\"1\",\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}]"));
+    mkdir(folder, 0777);
+    free(test_write_text(dir, "1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
+    free(test_write_text(dir, "sentence_bert_config.json", "{\"max_seq_length\": 10}"));
+    free(test_write_text(dir, "config_sentence_transformers.json", "{\"prompts\": {}}"));
+    free(folder);
+}
+
+/* Opens the model and sets n_warnings and `last`. */
+static int open_model(aoe_error *err) {
+    aoe_context *ctx;
+    aoe_model *m = NULL;
+    const aoe_context_options o = {.struct_size = sizeof o, .threads = 1, .log = on_log};
+    n_warnings = 0;
+    assert_int_equal(aoe_context_create(&ctx, &o, NULL), 0);
+    const int rc = aoe_model_open(&m, ctx, dir, NULL, err);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    return rc;
+}
+
+/* Opens the model with the file `name` replaced by `text`, and restores the model. */
+static int open_with(const char *name, const char *text, aoe_error *err) {
+    free(test_write_text(dir, name, text));
+    const int rc = open_model(err);
+    write_model();
+    char *path = test_path(dir, name);
+    if (!strcmp(name, "special_tokens_map.json"))
+        remove(path);
+    free(path);
+    return rc;
+}
+
+static void warns_about_unknown_keys(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *text;
+    } cases[] = {{"sentence_bert_config.json", "{\"max_seq_length\": 10, \"new_key\": 1}"},
+                 {"config_sentence_transformers.json", "{\"new_key\": null}"},
+                 {"1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"new_key\": false}"},
+                 {"tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\", \"new_key\": {}}"},
+                 {"special_tokens_map.json", "{\"new_key\": \"x\"}"}};
+    aoe_error err;
+    char text[600];
+    write_model();
+    assert_int_equal(open_model(&err), 0);
+    assert_int_equal(n_warnings, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (open_with(cases[i].file, cases[i].text, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(n_warnings, 1);
+        test_message(last, cases[i].file);
+        test_message(last, "unknown key \"new_key\" is ignored");
+    }
+    snprintf(text, sizeof text, config, ", \"new_key\": 1, \"rope_theta\": 10000");
+    assert_int_equal(open_with("config.json", text, &err), 0);
+    assert_int_equal(n_warnings, 1);
+    test_message(last, "config.json: unknown keys \"new_key\", \"rope_theta\" are ignored");
+    snprintf(text, sizeof text, config, ", \"a1\": 1, \"a2\": 1, \"a3\": 1, \"a4\": 1, \"a5\": 1, \"a6\": 1");
+    assert_int_equal(open_with("config.json", text, &err), 0);
+    test_message(last, "\"a5\" and others are ignored");
+    assert_null(strstr(last, "a6"));
+}
+
+static void rejects_keys_that_change_embeddings(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *text, *message;
+    } cases[] = {
+        {"sentence_bert_config.json", "{\"tokenizer_args\": {\"do_lower_case\": true}}", "tokenizer_args.do_lower_case has a"},
+        {"sentence_bert_config.json", "{\"processing_kwargs\": {\"text\": {\"max_length\": 4}}}", "processing_kwargs.text has"},
+        {"sentence_bert_config.json", "{\"config_args\": {\"hidden_act\": \"relu\"}}", "config_args.hidden_act has a value"},
+        {"sentence_bert_config.json", "{\"config_kwargs\": 3}", "config_kwargs has a value that is not supported"},
+        {"sentence_bert_config.json", "{\"module_output_name\": \"other\"}", "module_output_name has a value"},
+        {"sentence_bert_config.json", "{\"modality_config\": {\"text\": {\"method_output_name\": \"pooler_output\"}}}",
+         "method_output_name has a value that is not supported"},
+        {"config_sentence_transformers.json", "{\"model_type\": \"SparseEncoder\"}", "model_type has a value"},
+        {"tokenizer_config.json", "{\"split_special_tokens\": true}", "split_special_tokens has a value"}};
+    static const char *const accepted[] = {
+        "{\"tokenizer_args\": {\"trust_remote_code\": true}, \"config_args\": {}, \"model_args\": null}",
+        "{\"transformer_task\": \"feature-extraction\", \"module_output_name\": \"token_embeddings\", \"modality_config\": "
+        "{\"text\": {\"method\": \"forward\", \"method_output_name\": \"last_hidden_state\"}}, \"unpad_inputs\": false}"};
+    aoe_error err;
+    char text[600];
+    write_model();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(open_with(cases[i].file, cases[i].text, &err), AOE_EUNSUPPORTED);
+        FRAGMENT(err, cases[i].file);
+        FRAGMENT(err, cases[i].message);
+    }
+    snprintf(text, sizeof text, config, ", \"quantization_config\": {\"bits\": 4}");
+    assert_int_equal(open_with("config.json", text, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "config.json: quantization_config");
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
+        if (open_with("sentence_bert_config.json", accepted[i], &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(n_warnings, 0);
+    }
+}
+
+/* Every architecture has a list, and the keys of a config.json that aoe writes are on it. */
+static void knows_the_keys_of_architectures(void **state) {
+    (void)state;
+    char names[1000], *at = names;
+    snprintf(names, sizeof names, "%s", aoei_arch_names());
+    for (const char *name = strtok_r(names, ", ", &at); name; name = strtok_r(NULL, ", ", &at)) {
+        const aoei_arch *arch = aoei_arch_find(name);
+        assert_non_null(arch);
+        if (!aoei_json_keys_has(arch->model_type))
+            fail_msg("json_keys.c contains no list for the architecture '%s'", name);
+        if (!arch->defaults)
+            continue;
+        aoei_encoder_config c = {0};
+        json_t *written = json_object();
+        arch->defaults(&c);
+        arch->set_shape(
+            &c, &(aoe_shape){
+                    .hidden = 8, .layers = 2, .heads = 2, .kv_heads = 2, .intermediate = 16, .vocab = 10, .positions = 16});
+        c.arch = arch;
+        assert_int_equal(arch->write(&c, written), 0);
+        n_warnings = 0;
+        *last = 0;
+        const aoei_log log = {.fn = on_log};
+        assert_int_equal(aoei_json_keys_check(written, AOEI_KEYS_CONFIG, arch->model_type, name, &log, NULL), 0);
+        if (n_warnings)
+            fail_msg("%s", last);
+        json_decref(written);
+    }
+}
+
+static int open_once(void *arg) {
+    aoe_error err;
+    aoe_model *m = NULL;
+    (void)arg;
+    const int rc = aoe_model_open(&m, test_model_context, dir, NULL, &err);
+    aoe_model_close(m);
+    return rc;
+}
+
+static void reports_failed_allocations(void **state) {
+    (void)state;
+    write_model();
+    test_alloc_failures(open_once, NULL, 100);
+}
+
+static int begin(void **state) {
+    dir = test_dir_create();
+    return test_model_begin(state);
+}
+
+static int end(void **state) {
+    test_dir_remove(dir);
+    return test_model_end(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warns_about_unknown_keys),
+        cmocka_unit_test(rejects_keys_that_change_embeddings),
+        cmocka_unit_test(knows_the_keys_of_architectures),
+        cmocka_unit_test(reports_failed_allocations),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
