@@ -24,6 +24,9 @@ static const struct {
 } activations[] = {{"gelu", AOEI_GELU, 0},
                    {"gelu_new", AOEI_GELU_TANH, 0},
                    {"gelu_pytorch_tanh", AOEI_GELU_TANH, 0},
+                   {"gelu_fast", AOEI_GELU_TANH, 0},
+                   {"gelu_accurate", AOEI_GELU_TANH, 0},
+                   {"gelu_python", AOEI_GELU, 0},
                    {"silu", AOEI_SILU, 1},
                    {"swish", AOEI_SILU, 1}};
 
@@ -50,8 +53,8 @@ int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const c
         }
     return rc ? rc
               : aoei_fail(err, AOE_EUNSUPPORTED,
-                          "%s: %s \"%s\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh%s)", file, key, v,
-                          c->gated ? ", silu" : "");
+                          "%s: %s \"%s\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast%s)", file,
+                          key, v, c->gated ? ", silu" : "");
 }
 
 int aoei_key_embedding_size(size_t *out, const json_t *config, const char *file, aoe_error *err) {
