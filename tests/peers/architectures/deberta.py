@@ -17,6 +17,7 @@ VARIANTS = {
     "c2p": deberta(pos_att_type="c2p"),
     "p2c": deberta(pos_att_type="p2c", norm_rel_ebd="none"),
     "positions": deberta(position_biased_input=True, type_vocab_size=2),
+    "steep": deberta(max_relative_positions=11),
     "wide_span": deberta(position_buckets=64, num_attention_heads=4, num_hidden_layers=3),
     "golden": deberta({"lengths": (1, 2, 9, 33, 70)}, hidden_act="gelu_new"),
 }
