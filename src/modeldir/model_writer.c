@@ -271,6 +271,14 @@ int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error
     return m->only_adapters ? write_adapters(m, dir, err) : write_complete(m, dir, err);
 }
 
+/* Writes a note to the log if sentence-transformers computes different embeddings for the model. */
+static void note_limits(const aoei_model_contents *m, const char *dir, const aoei_log *log) {
+    char limits[512];
+    if (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->only_adapters &&
+        aoei_settings_limits(m->settings, limits, sizeof limits))
+        aoei_log_write(log, AOE_LOG_INFO, "%s: %s", dir, limits);
+}
+
 int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei_log *log, aoe_error *err) {
     char *staging = NULL;
     int existed = aoei_exists(dir), keep_staging = 0, rc = aoei_make_dir(dir, err);
@@ -288,6 +296,8 @@ int aoei_contents_save(const aoei_model_contents *m, const char *dir, const aoei
     }
     if (rc && !existed)
         rmdir(dir);
+    if (!rc)
+        note_limits(m, dir, log);
     aoei_free(staging);
     return rc;
 }

@@ -107,8 +107,7 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
                "```python\nfrom model2vec import StaticModel\n\n"
                "model = StaticModel.from_pretrained(\"DIR\")\n"
                "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
-    else if (library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && aoei_pooling_is_portable(s->pooling) &&
-             storage != AOE_STORAGE_INT8 && !tokenizer_limit)
+    else if (library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !limitation && storage != AOE_STORAGE_INT8 && !tokenizer_limit)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"

@@ -17,6 +17,7 @@
 #include "modeldir/layout.h"
 #include "modeldir/pooled_modules.h"
 #include "modeldir/safetensors.h"
+#include "modeldir/transformer_module.h"
 
 #define MAX_MODES 6 /* number of known pooling modes */
 
@@ -423,11 +424,17 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
                             int *present, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
+    json_t *tokenizer_length = NULL;
     size_t n = 0;
     int lowercase = AOE_AUTO, rc = load_optional(&config, &path, dir, name, NULL, err);
     *present = config != NULL;
+    if (!rc && config && strcmp(name, "tokenizer_config.json") != 0)
+        rc = aoei_transformer_module_check(&tokenizer_length, config, path, err);
     if (!rc && config)
         rc = read_length(&n, config, key, max, path, err);
+    if (!rc && !n && json_is_number(tokenizer_length) &&
+        json_number_value(tokenizer_length) >= 1) /* an argument of the tokenizer */
+        n = json_number_value(tokenizer_length) < (double)max ? (size_t)json_number_value(tokenizer_length) : max;
     if (!rc && config)
         rc = aoei_json_bool(config, "do_lower_case", &lowercase, path, err);
     if (!rc && n && s->max_length == AOE_AUTO) {
@@ -443,13 +450,13 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
 }
 
 /* Reads the maximum sequence length and do_lower_case from the first file in length_files that exists. If the maximum sequence
- * length is still not set and modules.json exists, reads it from tokenizer_config.json. */
+ * length is still not set, reads it from tokenizer_config.json. */
 static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
     int present = 0, rc = 0;
     for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
         rc = read_length_file(s, dir, length_files[i], "max_seq_length", max, &present, err);
-    /* since version 5.4, tokenizer_config.json contains the maximum sequence length */
-    if (!rc && s->max_length == AOE_AUTO && aoei_entry_exists(dir, "modules.json"))
+    /* since version 5.4, and in directories of transformers, tokenizer_config.json contains the maximum sequence length */
+    if (!rc && s->max_length == AOE_AUTO)
         rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", max, &present, err);
     return rc;
 }

@@ -42,3 +42,9 @@ printf 'a dog\n' | "$AOE" embed -q -m model --prompt-name document --normalize -
 sed -n 's/.*"query":"the dog".*"positive_score":\([0-9.]*\).*/\1/p' automatic | sed 's/,.*//' >score
 paste q d score | awk '{ n = int((NF - 1) / 2); s = 0; for (i = 1; i <= n; i++) s += $i * $(i + n); d = s - $NF
     print (d < 1e-5 && d > -1e-5) ? "equal cosine" : "cosine " s ", score " $NF }'
+# a prompt that sentence-transformers cannot express is named on the terminal and in README.md
+tiny_model suffix
+printf '{"format_version":1,"pooling":"last-avg","normalize":false,"prompts":{"default":"{text} end"}}' >suffix/aoe.json
+"$AOE" convert suffix -o written 2>&1 >/dev/null | grep -o 'written: other programs.*'
+grep -c 'other programs' written/README.md
+grep -c 'SentenceTransformer(' written/README.md || true

@@ -475,6 +475,50 @@ static void finds_a_dense_layer(void **state) {
     test_dir_remove(dir);
 }
 
+/* Tests that arguments in sentence_bert_config.json are obeyed, rejected by name, or known to have no effect. */
+static void checks_the_transformer_module(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *fragment;
+    } rejected[] = {
+        {"{\"config_args\":{\"hidden_act\":\"relu\"}}", "\"hidden_act\" in \"config_args\" is not supported"},
+        {"{\"config_kwargs\":{\"layer_norm_eps\":1}}", "\"layer_norm_eps\" in \"config_kwargs\" is not supported"},
+        {"{\"model_kwargs\":{\"gguf_file\":\"x\"}}", "\"gguf_file\" in \"model_kwargs\" is not supported"},
+        {"{\"tokenizer_args\":{\"do_lower_case\":true}}", "\"do_lower_case\" in \"tokenizer_args\" is not supported"},
+        {"{\"processing_kwargs\":{\"text\":{\"add_special_tokens\":false}}}", "\"add_special_tokens\" in \"text\""},
+        {"{\"transformer_task\":\"any-to-any\"}", "transformer_task 'any-to-any' is not supported"},
+        {"{\"module_output_name\":\"x\"}", "module_output_name 'x' is not supported"},
+        {"{\"query_length\":8}", "\"query_length\" is not supported"},
+        {"{\"modality_config\":{\"image\":{}}}", "modality_config has no modality 'text'"},
+    };
+    static const struct {
+        const char *config;
+        size_t length;
+        const char *from;
+    } accepted[] = {
+        {"{\"model_args\":{\"torch_dtype\":\"float16\"},\"config_args\":{},\"tokenizer_args\":{\"model_max_length\":7}}", 7,
+         "sentence_bert_config.json"},
+        {"{\"processor_kwargs\":{\"model_max_length\":6},\"max_seq_length\":null,\"query_length\":null}", 6,
+         "sentence_bert_config.json"},
+        {"{\"modality_config\":{\"text\":{}},\"config_kwargs\":{\"trust_remote_code\":true}}", 9, "tokenizer_config.json"},
+    };
+    char *dir = test_dir_create();
+    aoei_settings s;
+    put(dir, "tokenizer_config.json", "{\"model_max_length\":9}"); /* it is also read without modules.json */
+    for (size_t i = 0; i < sizeof rejected / sizeof *rejected; i++) {
+        put(dir, "sentence_bert_config.json", rejected[i].config);
+        expect_rejected(dir, AOE_EUNSUPPORTED, rejected[i].fragment);
+    }
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
+        put(dir, "sentence_bert_config.json", accepted[i].config);
+        assert_int_equal(read_dir(&s, dir, NULL, NULL), 0);
+        assert_int_equal(s.max_length, accepted[i].length);
+        assert_string_equal(s.max_length_from, accepted[i].from);
+        aoei_settings_free(&s);
+    }
+    test_dir_remove(dir);
+}
+
 static void reads_max_length_from_every_file_name(void **state) {
     (void)state;
     static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
@@ -557,6 +601,7 @@ int main(void) {
         cmocka_unit_test(options_do_not_replace_module_checks),
         cmocka_unit_test(aoe_json_replaces_module_checks),
         cmocka_unit_test(finds_a_dense_layer),
+        cmocka_unit_test(checks_the_transformer_module),
         cmocka_unit_test(reads_max_length_from_every_file_name),
         cmocka_unit_test(reads_prompts),
         cmocka_unit_test(names_limits_of_sentence_transformers),

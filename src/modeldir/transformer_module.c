@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ * Checks sentence_bert_config.json. In versions before 5.4 the arguments have the names model_args, config_args and
+ * tokenizer_args; since version 5.4, they have the names model_kwargs, config_kwargs and processor_kwargs.
+ */
+#include "modeldir/transformer_module.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+
+/* Arguments that do not change the embeddings. The lists end with NULL. */
+static const char *const model_keys[] = {"torch_dtype",
+                                         "dtype",
+                                         "trust_remote_code",
+                                         "attn_implementation",
+                                         "add_pooling_layer",
+                                         "revision",
+                                         "device_map",
+                                         "low_cpu_mem_usage",
+                                         "use_safetensors",
+                                         "token",
+                                         "cache_dir",
+                                         "local_files_only",
+                                         NULL};
+static const char *const config_keys[] = {"torch_dtype", "dtype", "trust_remote_code", "attn_implementation", "use_cache",
+                                          "revision",    "token", "cache_dir",         "local_files_only",    NULL};
+static const char *const processor_keys[] = {"trust_remote_code", "use_fast",         "padding_side",
+                                             "model_max_length",  "revision",         "token",
+                                             "cache_dir",         "local_files_only", NULL};
+static const char *const text_keys[] = {"padding", "return_tensors", "pad_to_multiple_of", NULL};
+
+static int is_listed(const char *const *list, const char *key) {
+    for (; *list; list++)
+        if (!strcmp(*list, key))
+            return 1;
+    return 0;
+}
+
+/* Checks that all keys of the object `key` of the configuration are in `allowed`. If `message` is not NULL, it is the remedy in
+ * the error message. */
+static int check_arguments(json_t *config, const char *key, const char *const *allowed, const char *remedy, const char *path,
+                           aoe_error *err) {
+    json_t *arguments = json_object_get(config, key), *v;
+    const char *name;
+    if (!arguments || json_is_null(arguments))
+        return 0;
+    if (!json_is_object(arguments))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object; correct the value", path, key);
+    json_object_foreach(arguments, name, v) {
+        const int is_empty = json_is_null(v) || (json_is_object(v) && !json_object_size(v));
+        if (!is_empty && !is_listed(allowed, name))
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: \"%s\" in \"%s\" is not supported, because it can change the embeddings; %s", path, name, key,
+                             remedy);
+    }
+    return 0;
+}
+
+/* Checks that the value of `key` is missing, null or one of the strings in `allowed`. */
+static int check_choice(json_t *config, const char *key, const char *const *allowed, const char *path, aoe_error *err) {
+    const char *value = NULL;
+    const int rc = aoei_json_string(config, key, &value, NULL, path, err);
+    if (rc || !value || is_listed(allowed, value))
+        return rc;
+    return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s '%s' is not supported (supported: %s)", path, key, value, allowed[0]);
+}
+
+int aoei_transformer_module_check(json_t **max_length, json_t *config, const char *path, aoe_error *err) {
+    static const char *const tasks[] = {"feature-extraction", "sequence-classification", "text-generation", NULL};
+    static const char *const outputs[] = {"token_embeddings", "scores", "causal_logits", NULL};
+    static const char *const rejected[] = {"query_length", "document_length", "query_expansion"};
+    static const char in_config[] = "set it in config.json and remove it here", remove[] = "remove it",
+                      in_tokenizer[] = "set it in tokenizer_config.json and remove it here";
+    json_t *processing = json_object_get(config, "processing_kwargs"), *modality = json_object_get(config, "modality_config");
+    int rc;
+    *max_length = json_object_get(json_object_get(config, "processor_kwargs"), "model_max_length");
+    if (!*max_length)
+        *max_length = json_object_get(json_object_get(config, "tokenizer_args"), "model_max_length");
+    if ((rc = check_arguments(config, "model_args", model_keys, remove, path, err)) ||
+        (rc = check_arguments(config, "model_kwargs", model_keys, remove, path, err)) ||
+        (rc = check_arguments(config, "config_args", config_keys, in_config, path, err)) ||
+        (rc = check_arguments(config, "config_kwargs", config_keys, in_config, path, err)) ||
+        (rc = check_arguments(config, "tokenizer_args", processor_keys, in_tokenizer, path, err)) ||
+        (rc = check_arguments(config, "processor_kwargs", processor_keys, in_tokenizer, path, err)) ||
+        (rc = check_arguments(processing, "text", text_keys, remove, path, err)) ||
+        (rc = check_arguments(processing, "common", text_keys, remove, path, err)) ||
+        (rc = check_arguments(processing, "chat_template", text_keys, remove, path, err)) ||
+        (rc = check_choice(config, "transformer_task", tasks, path, err)) ||
+        (rc = check_choice(config, "module_output_name", outputs, path, err)))
+        return rc;
+    for (size_t i = 0; i < sizeof rejected / sizeof *rejected; i++) {
+        const json_t *v = json_object_get(config, rejected[i]);
+        if (v && !json_is_null(v))
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: \"%s\" is not supported, because it can change the embeddings; remove it", path, rejected[i]);
+    }
+    if (json_object_size(modality) && !json_object_get(modality, "text"))
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modality_config has no modality 'text'; aoe supports models of texts only",
+                         path);
+    return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Checks the configuration of the Transformer module of sentence-transformers (sentence_bert_config.json).
+ */
+#ifndef AOEI_MODELDIR_TRANSFORMER_MODULE_H
+#define AOEI_MODELDIR_TRANSFORMER_MODULE_H
+
+#include <jansson.h>
+
+#include "aoe.h"
+
+/* Checks the keys of `config` that can change the embeddings: the task, the modalities, and the arguments that
+ * sentence-transformers passes to the configuration, the model and the tokenizer. Arguments without an effect on the embeddings
+ * are accepted. path: path of the file in messages. Sets *max_length to the argument model_max_length of the tokenizer, or to
+ * NULL if there is none; the value is borrowed. Errors: AOE_EUNSUPPORTED (names the key and the remedy), AOE_EFORMAT. */
+int aoei_transformer_module_check(json_t **max_length, json_t *config, const char *path, aoe_error *err);
+
+#endif
