@@ -45,6 +45,6 @@ paste q d score | awk '{ n = int((NF - 1) / 2); s = 0; for (i = 1; i <= n; i++) 
 # a prompt that sentence-transformers cannot express is named on the terminal and in README.md
 tiny_model suffix
 printf '{"format_version":1,"pooling":"last-avg","normalize":false,"prompts":{"default":"{text} end"}}' >suffix/aoe.json
-"$AOE" convert suffix -o written 2>&1 >/dev/null | grep -o 'written: other programs.*'
+"$AOE" convert suffix -o written --dtype f32 2>&1 >/dev/null | grep -o 'written: other programs.*'
 grep -c 'other programs' written/README.md
 grep -c 'SentenceTransformer(' written/README.md || true
