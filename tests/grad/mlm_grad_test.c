@@ -58,12 +58,10 @@ static void fill(aoei_mlm_step *s, size_t first, size_t last, size_t every) {
     }
 }
 
-static void create(problem *p, aoei_tier tier, aoei_dtype type, int tanh_gelu, size_t vocab, size_t every) {
+static void create_of(problem *p, aoei_tier tier, aoei_dtype type, const tiny_model *shape, size_t vocab, size_t every) {
     memset(p, 0, sizeof *p);
     p->ctx = test_context(tier, 1);
-    tiny_model shape = tiny_defaults();
-    shape.tanh_gelu = tanh_gelu;
-    tiny_config(&p->config, &shape);
+    tiny_config(&p->config, shape);
     p->config.mlm_head = 1;
     if (vocab)
         p->config.vocab = vocab;
@@ -75,6 +73,12 @@ static void create(problem *p, aoei_tier tier, aoei_dtype type, int tanh_gelu, s
     fill(&p->step, 0, TEXTS, every);
     assert_int_equal(p->step.buffer.batch.n_tokens, TOKENS);
     p->drop = (aoei_encoder_dropout){.hidden = 0.2, .attention = 0.3, .key = {21, 22}};
+}
+
+static void create(problem *p, aoei_tier tier, aoei_dtype type, int tanh_gelu, size_t vocab, size_t every) {
+    tiny_model shape = tiny_defaults();
+    shape.tanh_gelu = tanh_gelu;
+    create_of(p, tier, type, &shape, vocab, every);
 }
 
 static void create_reference(problem *p) {
@@ -101,7 +105,7 @@ static void head(const problem *p, const double *x, double *h) {
     double *const *w = p->reference.weights + aoei_head_slot(&p->config, 0);
     double mean = 0, variance = 0;
     for (size_t i = 0; i < D; i++) {
-        double sum = w[AOEI_HW_TRANSFORM_BIAS][i];
+        double sum = w[AOEI_HW_TRANSFORM_BIAS] ? w[AOEI_HW_TRANSFORM_BIAS][i] : 0;
         for (size_t k = 0; k < D; k++)
             sum += w[AOEI_HW_TRANSFORM][i * D + k] * x[k];
         h[i] = gelu(sum, p->config.activation == AOEI_GELU_TANH);
@@ -110,7 +114,8 @@ static void head(const problem *p, const double *x, double *h) {
     for (size_t i = 0; i < D; i++)
         variance += (h[i] - mean) * (h[i] - mean) / (double)D;
     for (size_t i = 0; i < D; i++)
-        h[i] = (h[i] - mean) / sqrt(variance + p->config.norm_eps) * w[AOEI_HW_NORM][i] + w[AOEI_HW_NORM_BIAS][i];
+        h[i] = (h[i] - mean) / sqrt(variance + p->config.norm_eps) * w[AOEI_HW_NORM][i] +
+               (w[AOEI_HW_NORM_BIAS] ? w[AOEI_HW_NORM_BIAS][i] : 0);
 }
 
 /* Returns the sum of the losses of the masked tokens. *correct is set to the number of masked tokens whose target has the
@@ -223,6 +228,19 @@ static void test_gradients(void **state) {
         }
 }
 
+/* Tests ModernBERT, whose head has no biases except that of the decoder. */
+static void test_without_biases(void **state) {
+    (void)state;
+    problem p;
+    tiny_model shape = tiny_defaults();
+    shape.options = tiny_modernbert;
+    create_of(&p, test_best_tier(), AOEI_F32, &shape, 0, 3);
+    create_reference(&p);
+    assert_null(p.reference.weights[aoei_head_slot(&p.config, AOEI_HW_TRANSFORM_BIAS)]);
+    check(&p, LOSS_TOLERANCE, 1);
+    destroy(&p);
+}
+
 /* Factor for the tolerance of the test with a large vocabulary of V tokens. A SIMD lane adds V / 8 exponentials. The relative
  * error of this sum is about sqrt(V / 8) * 6e-8, or 8e-6. */
 #define BLOCKS_SHARE 4
@@ -295,7 +313,8 @@ static void test_chunks(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_blocks),
-                                       cmocka_unit_test(test_bf16), cmocka_unit_test(test_chunks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_without_biases),
+                                       cmocka_unit_test(test_blocks), cmocka_unit_test(test_bf16),
+                                       cmocka_unit_test(test_chunks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,12 +91,13 @@ static int equal(const vectors *a, const vectors *b) {
     return !memcmp(a, b, sizeof *a);
 }
 
-static void (*const kinds[])(aoei_encoder_config *c) = {NULL,       tiny_roberta, tiny_llama,  tiny_mistral,
-                                                        tiny_qwen2, tiny_mpnet,   tiny_deberta};
-static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL, "mpnet.", "deberta."};
+static void (*const kinds[])(aoei_encoder_config *c) = {NULL,       tiny_roberta, tiny_llama, tiny_mistral, tiny_qwen2,
+                                                        tiny_mpnet, tiny_deberta, tiny_qwen3, tiny_gemma3};
+static const char *const prefixes[] = {"bert.", "roberta.", "model.", "model.", NULL, "mpnet.", "deberta.", "model.", "model."};
 /* names of the query and value layers */
-static const char *const some_targets[] = {"query,value",   "query,value", "q_proj,v_proj",        "q_proj,v_proj",
-                                           "q_proj,v_proj", "attn.q,v",    "query_proj,value_proj"};
+static const char *const some_targets[] = {"query,value",           "query,value",   "q_proj,v_proj",
+                                           "q_proj,v_proj",         "q_proj,v_proj", "attn.q,v",
+                                           "query_proj,value_proj", "q_proj,v_proj", "q_proj,v_proj"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Writes a base model of architecture kinds[kind] and adapters of rank 3 for it into the test directory. targets: names of the
