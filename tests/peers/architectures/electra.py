@@ -7,6 +7,6 @@ SIZES = dict(vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_h
 
 VARIANTS = {
     "default": lambda: (ElectraModel, ElectraConfig(**SIZES, embedding_size=12)),
-    "wide": lambda: (ElectraModel, ElectraConfig(**SIZES, embedding_size=20)),
+    "wide": lambda: (ElectraModel, ElectraConfig(**SIZES, embedding_size=24)),
     "base": lambda: (ElectraModel, ElectraConfig(**SIZES, embedding_size=16, hidden_act="gelu_new")),
 }
