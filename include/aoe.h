@@ -380,6 +380,7 @@ typedef struct aoe_ids {
     size_t n;        /* number of tokens */
     size_t capacity; /* allocated elements of id */
     int truncated;   /* 1: the text was truncated to max_length */
+    uint8_t *type;   /* [n] token types, which aoe_tokenizer_encode_pair sets; owned by this struct; NULL: all types are 0 */
 } aoe_ids;
 
 /* Opens the tokenizer of the model directory `dir`, or of the default model if dir is NULL. The directory must contain
@@ -392,6 +393,12 @@ AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
  * is too small for the template and the special tokens; the prompt does not contain {text}). */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
                                  aoe_error *AOE_NULLABLE err);
+/* Replaces the contents of *ids with the token ids and token types of a pair of texts, as a cross-encoder reads it, for example
+ * [CLS] first [SEP] second [SEP]. If the pair has more than o->max_length tokens, the longer text is truncated first; this is
+ * the strategy longest_first of the Hugging Face tokenizers library. o->prompt is inserted into the first text. Errors: see
+ * aoe_tokenizer_encode; AOE_EUNSUPPORTED (the tokenizer has no template for pairs). */
+AOE_API int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
+                                      const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids, aoe_error *AOE_NULLABLE err);
 /* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, the function uses the default model. A
  * static model adds no special tokens and drops unknown tokens. For any other model, and if `dir` contains no known model, *o
  * is set to the defaults. Reads no weights. */

@@ -42,7 +42,9 @@ static const cli_option table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, jsonl),
      .set = 1,
-     .help = "read each line as a JSON string, so that texts may contain line breaks and NUL characters"},
+     .help =
+         "read each line as a JSON string, so that texts may contain line breaks and NUL characters, or as a JSON array of two "
+         "strings, which is encoded as a pair for a cross-encoder"},
     {.name = "tokens",
      .kind = CLI_FLAG,
      .offset = offsetof(options, tokens),
@@ -116,17 +118,25 @@ static int fail_line(const job *j, const char *message) {
     return cli_fail("%s:%zu: %s", j->lines.name, j->lines.number, message);
 }
 
-/* Tokenizes a text and prints its ids, its tokens, or both as JSON. */
-static int print_text(job *j, aoe_text text) {
+static json_t *types_json(const job *j) {
+    json_t *types = json_array();
+    for (size_t i = 0; i < j->ids.n; i++)
+        json_array_append_new(types, json_integer(j->ids.type[i]));
+    return types;
+}
+
+/* Tokenizes a text, or a pair of texts if `second` is not NULL, and prints its ids, its tokens, or both as JSON. */
+static int print_text(job *j, aoe_text text, const aoe_text *second) {
     aoe_error err;
-    if (aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
+    if (second ? aoe_tokenizer_encode_pair(j->tokenizer, text, *second, &j->encode, &j->ids, &err)
+               : aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
         return fail_line(j, err.message);
     /* A text without tokens is an error if special tokens are disabled or if the line is plain text. It is not an error if the
      * tokenizer drops unknown words. */
     if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
         return fail_line(j, "the text has no tokens; remove the line");
     j->texts++;
-    j->empty += text.len == 0;
+    j->empty += text.len == 0 && (!second || second->len == 0);
     j->bare |= text.len == 0 && j->ids.n == 0;
     if (!j->o->general.json) {
         if (j->o->tokens)
@@ -136,13 +146,19 @@ static int print_text(job *j, aoe_text text) {
         return 0;
     }
     json_t *o = json_pack("{s:o,s:b}", "ids", ids_json(j), "truncated", j->ids.truncated);
+    if (o && j->ids.type)
+        json_object_set_new(o, "types", types_json(j));
     if (o && j->o->tokens)
         json_object_set_new(o, "tokens", tokens_json(j));
     cli_print_json(o);
     return 0;
 }
 
-/* Tokenizes the JSON string in a line. */
+static aoe_text string_of(const json_t *value) {
+    return (aoe_text){json_string_value(value), json_string_length(value)};
+}
+
+/* Tokenizes the JSON string, or the pair of JSON strings, in a line. */
 static int take_json(job *j, aoe_text line) {
     json_error_t e;
     json_t *value = json_loadb(line.data, line.len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &e);
@@ -151,10 +167,14 @@ static int take_json(job *j, aoe_text line) {
     if (!value) {
         snprintf(message, sizeof message, "invalid JSON: %.150s; write a string in double quotes", e.text);
         code = fail_line(j, message);
+    } else if (json_array_size(value) == 2 && json_is_string(json_array_get(value, 0)) &&
+               json_is_string(json_array_get(value, 1))) {
+        const aoe_text second = string_of(json_array_get(value, 1));
+        code = print_text(j, string_of(json_array_get(value, 0)), &second);
     } else if (!json_is_string(value)) {
-        code = fail_line(j, "not a JSON string; write a string in double quotes");
+        code = fail_line(j, "neither a JSON string nor an array of two JSON strings; write strings in double quotes");
     } else {
-        code = print_text(j, (aoe_text){json_string_value(value), json_string_length(value)});
+        code = print_text(j, string_of(value), NULL);
     }
     json_decref(value);
     return code;
@@ -177,7 +197,7 @@ static int run_tokenize(job *j, const cli_args *args) {
     if (code || cli_lines_open(&j->lines, args->operand, args->n))
         return 1;
     while (!code && (more = cli_lines_next(&j->lines, &line)) != 0)
-        code = more < 0 ? 1 : (j->o->jsonl ? take_json(j, line) : print_text(j, line)) || ferror(stdout);
+        code = more < 0 ? 1 : (j->o->jsonl ? take_json(j, line) : print_text(j, line, NULL)) || ferror(stdout);
     if (!code && j->empty)
         cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts), j->empty == 1 ? "is" : "are",
                  j->bare ? "no tokens" : "special tokens only");

@@ -14,6 +14,7 @@ typedef struct aoei_batch {
     size_t n_texts;             /* number of texts */
     size_t longest;             /* number of tokens of the longest text */
     const int32_t *ids;         /* [N] token ids in [0, V) */
+    const uint8_t *types;       /* [N] token type of each token; NULL: all types are 0 */
     const uint32_t *positions;  /* [N] position of each token in its text: 0, 1, ... */
     const uint32_t *offsets;    /* [n_texts + 1] index of the first token of each text; offsets[n_texts] is N */
     const uint32_t *text_index; /* [n_texts] index of each text within the optimizer step, which selects its dropout masks;

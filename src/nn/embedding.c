@@ -21,6 +21,12 @@ typedef struct embedding_job {
     const aoei_batch *batch;
 } embedding_job;
 
+/* Returns the row of the token type table for token i. */
+static size_t type_row(const embedding_job *j, size_t i) {
+    const size_t type = j->batch->types ? j->batch->types[i] : 0;
+    return type < j->token_type.rows ? type : 0;
+}
+
 /* Converts one row of a table to float32 and writes it to to[D]. */
 static void table_row(const embedding_job *j, float *to, aoei_tensor table, size_t row) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
@@ -48,7 +54,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
             k->add_f32(y, y, row, D);
         }
         if (j->token_type.data) {
-            table_row(j, row, j->token_type, 0);
+            table_row(j, row, j->token_type, type_row(j, i));
             k->add_f32(y, y, row, D);
         }
         if (j->y.type == AOEI_BF16)
@@ -84,8 +90,12 @@ static void backward_task(void *arg, size_t task, size_t worker) {
             float *d = aoei_tensor_at(j->position, j->batch->positions[i] + j->position_offset, first);
             k->add_f32(d, d, dy, n);
         }
+        if (j->token_type.data && j->batch->types) {
+            float *d = aoei_tensor_at(j->token_type, type_row(j, i), first);
+            k->add_f32(d, d, dy, n);
+        }
     }
-    if (j->token_type.data)
+    if (j->token_type.data && !j->batch->types)
         k->column_sum_f32(aoei_f32(j->token_type) + first, aoei_f32(j->y) + first, j->y.ld, j->y.rows, n);
 }
 

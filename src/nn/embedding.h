@@ -10,9 +10,9 @@
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
-/* Computes row i of y[N, D] as word[id] + position[pos + position_offset] + token_type[0], where id and pos are batch->ids[i]
- * and batch->positions[i]. The id of the token type is always 0. y is float32 or bf16. The tables may have any type. position
- * and token_type may be absent. */
+/* Computes row i of y[N, D] as word[id] + position[pos + position_offset] + token_type[type], where id, pos and type are
+ * batch->ids[i], batch->positions[i] and batch->types[i]. A type that the table does not have is replaced by 0. y is float32 or
+ * bf16. The tables may have any type. position and token_type may be absent. */
 void aoei_embedding_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor word, aoei_tensor position,
                             size_t position_offset, aoei_tensor token_type, const aoei_batch *batch);
 /* Adds the gradients of the three tables to dword, dposition and dtoken_type. dy[N, D] is the gradient of y. All gradients are

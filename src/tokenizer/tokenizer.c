@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/utf8.h"
 #include "tokenizer/bpe_read.h"
+#include "tokenizer/pair.h"
 #include "tokenizer/prompt.h"
 #include "tokenizer/tokenizer_parts.h"
 
@@ -205,6 +206,8 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
     int rc;
     ids->n = 0;
     ids->truncated = 0;
+    aoei_free(ids->type);
+    ids->type = NULL;
     if (o->max_length && o->max_length <= n_specials)
         return aoei_fail(err, AOE_EARG, "options.max_length is %zu, but must be larger than the number of special tokens, %zu",
                          o->max_length, n_specials);
@@ -247,10 +250,31 @@ int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const ao
     return rc;
 }
 
+int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second, const aoe_encode_options *o,
+                              aoe_ids *ids, aoe_error *err) {
+    AOEI_CHECK(err, t, ids);
+    AOEI_OPTIONS(aoe_encode_options, o, err);
+    aoe_encode_options whole = *o;
+    aoe_ids second_ids = {0};
+    whole.max_length = 0;
+    whole.no_special_tokens = 1;
+    int rc = encode(t, first, &whole, ids, NULL, err);
+    whole.prompt = NULL;
+    if (!rc)
+        rc = encode(t, second, &whole, &second_ids, NULL, err);
+    if (!rc)
+        rc = aoei_pair_join(ids, &second_ids, &t->post, o->no_special_tokens, o->max_length, t->truncate_left, err);
+    aoe_ids_free(&second_ids);
+    if (rc)
+        ids->n = 0;
+    return rc;
+}
+
 void aoe_ids_free(aoe_ids *ids) {
     if (!ids)
         return;
     aoei_free(ids->id);
+    aoei_free(ids->type);
     memset(ids, 0, sizeof *ids);
 }
 

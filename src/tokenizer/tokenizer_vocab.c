@@ -257,8 +257,11 @@ static int add_bert_template(const reader *r) {
     if (cls_id < 0 || sep_id < 0)
         return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary has no token \"%.80s\"; add it, or set another token in %s",
                          r->vocab_path, cls_id < 0 ? cls->content : sep->content, r->config_path);
-    int rc = aoei_postprocessor_add(&r->t->post, 0, cls_id, r->err);
-    return rc ? rc : aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err);
+    int rc;
+    if ((rc = aoei_postprocessor_add(&r->t->post, 0, cls_id, r->err)) ||
+        (rc = aoei_postprocessor_add(&r->t->post, 1, sep_id, r->err)))
+        return rc;
+    return aoei_postprocessor_add_usual_pair(&r->t->post, cls_id, sep_id, r->family == ROBERTA, r->err);
 }
 
 /* Sets the special tokens before and after each text. Qwen2 tokenizers add no special tokens. GPT-2 tokenizers add only the BOS

@@ -17,6 +17,20 @@ enum { VOCAB = 9, OFFSET = 2, LONGEST = 40 };
 
 static const size_t lengths[] = {1, 40, 7, 23};
 
+/* Returns the token type of token i: 0, 1, or 2, which the table with two rows does not have. */
+static uint8_t type_of(size_t i) {
+    return (uint8_t)(i * 7 % 3);
+}
+
+/* Returns the token types of n tokens. The caller frees them. */
+static uint8_t *types_create(size_t n) {
+    uint8_t *types = malloc(n);
+    assert_non_null(types);
+    for (size_t i = 0; i < n; i++)
+        types[i] = type_of(i);
+    return types;
+}
+
 typedef struct tables {
     aoei_tensor word, position, token_type;
 } tables;
@@ -32,8 +46,11 @@ static void tables_free(tables t) {
     test_tensor_free(t.token_type);
 }
 
+/* whole: 0: only word embeddings; 1: all tables, with token type 0; 2: all tables, with the types of type_of */
 static void forward(const aoe_context *ctx, aoei_dtype type, size_t D, int whole) {
     aoei_batch b = test_batch(lengths, 4, VOCAB);
+    uint8_t *types = types_create(b.n_tokens);
+    b.types = whole == 2 ? types : NULL;
     tables t = tables_create(D, 1);
     const aoei_tensor none = {0};
     aoei_tensor y = test_poisoned_typed(type, b.n_tokens, D, D + 2), want = test_poisoned_typed(type, b.n_tokens, D, 0);
@@ -42,7 +59,7 @@ static void forward(const aoe_context *ctx, aoei_dtype type, size_t D, int whole
             float v = aoei_f32(t.word)[(size_t)b.ids[i] * D + c];
             if (whole) {
                 v += aoei_f32(t.position)[(b.positions[i] + OFFSET) * D + c];
-                v += aoei_f32(t.token_type)[c];
+                v += aoei_f32(t.token_type)[(b.types && type_of(i) == 1 ? D : 0) + c];
             }
             if (type == AOEI_BF16)
                 aoei_b16(want)[i * D + c] = aoei_bf16_from_f32(v);
@@ -51,6 +68,7 @@ static void forward(const aoe_context *ctx, aoei_dtype type, size_t D, int whole
         }
     aoei_embedding_forward(ctx, y, t.word, whole ? t.position : none, OFFSET, whole ? t.token_type : none, &b);
     test_same_bits(y, want);
+    free(types);
     test_tensor_free(y);
     test_tensor_free(want);
     tables_free(t);
@@ -59,6 +77,8 @@ static void forward(const aoe_context *ctx, aoei_dtype type, size_t D, int whole
 
 static void backward(const aoe_context *ctx, size_t D, int whole) {
     aoei_batch b = test_batch(lengths, 4, VOCAB);
+    uint8_t *types = types_create(b.n_tokens);
+    b.types = whole == 2 ? types : NULL;
     tables got = tables_create(D, 1), want = tables_create(D, 1);
     const aoei_tensor none = {0};
     aoei_tensor dy = test_tensor(b.n_tokens, D, D + 7, 1, 9);
@@ -68,13 +88,14 @@ static void backward(const aoe_context *ctx, size_t D, int whole) {
             aoei_f32(want.word)[(size_t)b.ids[i] * D + c] += g;
             if (whole) {
                 aoei_f32(want.position)[(b.positions[i] + OFFSET) * D + c] += g;
-                aoei_f32(want.token_type)[c] += g;
+                aoei_f32(want.token_type)[(b.types && type_of(i) == 1 ? D : 0) + c] += g;
             }
         }
     aoei_embedding_backward(ctx, got.word, whole ? got.position : none, OFFSET, whole ? got.token_type : none, dy, &b);
     test_same_bits(got.word, want.word);
     test_same_bits(got.position, want.position);
     test_same_bits(got.token_type, want.token_type);
+    free(types);
     test_tensor_free(dy);
     tables_free(got);
     tables_free(want);
@@ -88,7 +109,7 @@ static void test_exact(void **state) {
         for (size_t threads = 1; threads <= 3; threads++) {
             aoe_context *ctx = test_context((aoei_tier)tier, threads);
             for (size_t k = 0; k < 4; k++)
-                for (int whole = 0; whole <= 1; whole++) {
+                for (int whole = 0; whole <= 2; whole++) {
                     forward(ctx, AOEI_F32, sizes[k], whole);
                     forward(ctx, AOEI_BF16, sizes[k], whole);
                     backward(ctx, sizes[k], whole);
