@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""The keys of JSON files. Files that the libraries write cause no warning. If one key of a file is changed, aoe gives the
+embeddings of sentence-transformers, rejects the model, or writes a warning that names the key."""
+import json
+import subprocess
+
+import pytest
+
+import golden
+from conftest import relative_error
+from test_architectures import NAMES
+
+TEXTS = ["a quiet harbor", "the Engine repairs a ladder", "x " * 40, "naïve café"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_written_configs(aoe, tmp_path, name):
+    for variant, build in golden.variants(name).items():
+        made = build()
+        if not (isinstance(made, tuple) and hasattr(made[1], "to_dict")):
+            continue
+        folder = tmp_path / variant
+        made[0](made[1]).save_pretrained(folder)
+        path = folder / "config.json"
+        path.write_text(json.dumps({**made[1].to_dict(), **json.loads(path.read_text())}, default=str))
+        assert "unknown key" not in aoe.run("info", "-m", folder).stderr
+
+
+@pytest.fixture(scope="module")
+def model(aoe, tmp_path_factory):
+    """A model that sentence-transformers saved, with all its JSON files."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = tmp_path_factory.mktemp("keys")
+    (folder / "text.txt").write_text("a quiet harbor the engine repairs ladder\n" * 20)
+    aoe.run("init", "-q", "--shape", "bert-tiny", "--vocab-from", folder / "text.txt", "--vocab-size", 60, "-o", folder / "start")
+    SentenceTransformer(str(folder / "start"), device="cpu").save_pretrained(str(folder / "saved"))
+    return folder / "saved"
+
+
+def reference(folder):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device="cpu").encode(TEXTS, show_progress_bar=False)
+
+
+def embed(aoe, folder):
+    """Returns the embeddings, or None if the model is rejected, and the messages."""
+    done = subprocess.run([aoe.program, "embed", "-m", str(folder), "--dtype", "f32"], input="\n".join(TEXTS) + "\n",
+                          capture_output=True, text=True)
+    return (None if done.returncode else [json.loads(line)["embedding"] for line in done.stdout.splitlines()]), done.stderr
+
+
+def changed(value):
+    """Returns another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return type(value)(value * 2 + 1)
+    if isinstance(value, str):
+        return value + "x"
+    return {"x": 1} if value is None or isinstance(value, dict) else None
+
+
+def test_saved_model(aoe, model):
+    got, messages = embed(aoe, model)
+    assert relative_error(got, reference(model)) < 1e-5 and "unknown key" not in messages
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json", "sentence_bert_config.json", "1_Pooling/config.json",
+                                  "config_sentence_transformers.json"])
+def test_changed_keys(aoe, model, file):
+    path = model / file
+    original = path.read_text()
+    wrong = []
+    try:
+        for key, value in [*json.loads(original).items(), ("new_key", 1)]:
+            path.write_text(json.dumps({**json.loads(original), key: changed(value)}))
+            got, messages = embed(aoe, model)
+            if got is None or f'"{key}"' in messages:
+                continue
+            try:
+                want = reference(model)
+            except Exception:  # sentence-transformers cannot open the model
+                continue
+            if relative_error(got, want) > 1e-5:
+                wrong.append(key)
+    finally:
+        path.write_text(original)
+    assert not wrong
