@@ -291,6 +291,11 @@ static int match_modules(aoei_lora *lora, aoei_lora_layer *each, const json_t *r
         const int rc = slot.absent ? 0 : aoei_peft_match(&each[i], root, key, layer, file, err);
         if (rc)
             return rc;
+        if (each[i].r && slot.stored_rows)
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: an adapter of '%s' is not supported, because this tensor contains the weights of several "
+                             "layers; merge the adapters with PEFT",
+                             file, slot.name);
         if (each[i].r)
             lora->targets |= 1u << i % AOEI_ADAPTERS;
     }
