@@ -54,8 +54,8 @@ static void open_tokenizer(void *arg) {
     tokenizer_work *work = arg;
     aoe_model *m = work->model;
     work->rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.dir, &work->error);
-    if (!work->rc && !m->tokenizer && m->files.base_dir)
-        work->rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.base_dir, &work->error);
+    if (!work->rc && !m->tokenizer && (m->files.base_dir || m->files.transformer_dir))
+        work->rc = aoei_tokenizer_open_optional(&m->tokenizer, aoei_weights_dir(&m->files), &work->error);
 }
 
 /* Checks that all weights are finite, and opens the tokenizer on another thread at the same time. */

@@ -49,6 +49,32 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
     return rc;
 }
 
+/* If f->dir has no config.json and modules.json names a subfolder for the Transformer module, sets f->transformer_dir to this
+ * folder. If the first module is another module that is stored in a subfolder, returns an error that names it. */
+static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
+    if (f->base_dir || aoei_entry_exists(f->dir, AOEI_CONFIG_FILE) || !aoei_entry_exists(f->dir, "modules.json"))
+        return 0;
+    json_t *root = NULL;
+    char *path = aoei_path_join(f->dir, "modules.json");
+    int rc = path ? aoei_json_load(&root, path, err) : aoei_fail_nomem(err, strlen(f->dir));
+    const json_t *first = json_array_get(root, 0);
+    const char *type = json_string_value(json_object_get(first, "type")),
+               *at = json_string_value(json_object_get(first, "path"));
+    const char *dot = type ? strrchr(type, '.') : NULL;
+    if (!rc && dot && at && *at && strcmp(at, ".") != 0) {
+        if (strcmp(dot + 1, "Transformer") != 0)
+            rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                           "%s: the first module, '%s', is not supported; aoe supports Transformer and, in the model directory "
+                           "itself, static embeddings",
+                           path, dot + 1);
+        else if (aoei_is_plain_folder(at) && !(f->transformer_dir = aoei_path_join(f->dir, at)))
+            rc = aoei_fail_nomem(err, strlen(f->dir));
+    }
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
 /* Returns an error that says that the directory contains no config.json, and why. */
 static int fail_no_config(const char *dir, aoe_error *err) {
     char *checkpoints = aoei_path_join(dir, "checkpoints");
@@ -147,7 +173,9 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
     int rc = f->dir ? find_base(f, base, mlm, err) : aoei_fail_nomem(err, strlen(dir));
     if (rc)
         return rc;
-    rc = read_config(f, c, mlm, err);
+    rc = find_transformer_dir(f, err);
+    if (!rc)
+        rc = read_config(f, c, mlm, err);
     if (!rc && !f->weights)
         rc = aoei_safetensors_open_dir(&f->weights, aoei_weights_dir(f), err);
     if (!rc)
@@ -171,12 +199,13 @@ void aoei_model_files_close(aoei_model_files *f) {
     aoei_free(f->license);
     aoei_free(f->lora_layers);
     aoei_free(f->base_dir);
+    aoei_free(f->transformer_dir);
     aoei_free(f->dir);
     *f = (aoei_model_files){0};
 }
 
 const char *aoei_weights_dir(const aoei_model_files *f) {
-    return f->base_dir ? f->base_dir : f->dir;
+    return f->base_dir ? f->base_dir : f->transformer_dir ? f->transformer_dir : f->dir;
 }
 
 const char *aoei_settings_dir(const aoei_model_files *f) {

@@ -13,8 +13,11 @@
 #include "modeldir/safetensors.h"
 
 typedef struct aoei_model_files {
-    char *dir;                  /* directory that was opened, owned */
-    char *base_dir;             /* directory of the base model, owned; NULL if `dir` contains no adapters */
+    char *dir;      /* directory that was opened, owned */
+    char *base_dir; /* directory of the base model, owned; NULL if `dir` contains no adapters */
+    /* directory with config.json and the weights, if sentence-transformers stored the transformer in a subfolder of `dir`, such
+       as 0_Transformer; owned; NULL: the files are in `dir` */
+    char *transformer_dir;
     json_t *config_json;        /* contents of config.json, owned; hidden_size and vocab_size are added for a static model */
     json_t *record;             /* training record in aoe.json, owned; NULL: none */
     aoei_safetensors *weights;  /* mapped file (or shards) that contains the encoder's weights, owned */

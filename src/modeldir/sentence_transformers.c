@@ -461,6 +461,22 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, a
     return rc;
 }
 
+/* Reads the lengths from the folder of the Transformer module: `dir`, or a subfolder such as 0_Transformer. */
+static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
+    json_t *root = NULL;
+    char *path = NULL, *folder = NULL;
+    int rc = aoei_entry_exists(dir, "config.json") ? 0 : load_optional(&root, &path, dir, "modules.json", NULL, err);
+    const char *at = json_string_value(json_object_get(json_array_get(root, 0), "path"));
+    if (!rc && at && aoei_is_plain_folder(at) && !(folder = aoei_path_join(dir, at)))
+        rc = aoei_fail_nomem(err, strlen(dir));
+    if (!rc)
+        rc = read_lengths(s, folder ? folder : dir, max, err);
+    json_decref(root);
+    aoei_free(folder);
+    aoei_free(path);
+    return rc;
+}
+
 /* --------------------------------------------------------------- prompts */
 
 /* Returns the prompt template that consists of `prefix` and "{text}", as a new reference. Returns NULL if an allocation
@@ -536,7 +552,7 @@ int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, c
         rc = c->arch->library == AOEI_LIBRARY_MODEL2VEC ? read_static_modules(s, c, dir, err)
                                                         : read_modules(s, dir, c->hidden, err);
     if (!rc && c->arch->library != AOEI_LIBRARY_MODEL2VEC && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))
-        rc = read_lengths(s, dir, c->arch->max_length(c), err);
+        rc = read_transformer_lengths(s, dir, c->arch->max_length(c), err);
     if (!rc && !s->prompts)
         rc = read_prompts(s, dir, c->hidden, err);
     return rc;

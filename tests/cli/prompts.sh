@@ -48,3 +48,15 @@ printf '{"format_version":1,"pooling":"last-avg","normalize":false,"prompts":{"d
 "$AOE" convert suffix -o written --dtype f32 2>&1 >/dev/null | grep -o 'written: other programs.*'
 grep -c 'other programs' written/README.md
 grep -c 'SentenceTransformer(' written/README.md || true
+# the files of the transformer may be in a subfolder
+mkdir -p folder/1_Pooling
+cp -r suffix folder/0_Transformer
+rm folder/0_Transformer/aoe.json
+mv folder/0_Transformer/1_Pooling/config.json folder/1_Pooling
+rm -r folder/0_Transformer/modules.json folder/0_Transformer/1_Pooling
+printf '[{"path":"0_Transformer","type":"sentence_transformers.models.Transformer"},{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]' \
+    >folder/modules.json
+"$AOE" embed -q -m suffix --prompt '' texts.txt >named
+"$AOE" embed -q -m folder texts.txt | cmp - named
+printf '[{"path":"0_CLIPModel","type":"sentence_transformers.models.CLIPModel"}]' >folder/modules.json
+fails "$AOE" embed -q -m folder texts.txt
