@@ -25,7 +25,13 @@ struct aoei_torch_file {
     aoei_torch_view *views; /* [n] tensors of data.pkl, owned */
     part *parts;            /* [n] owned */
     size_t n;
+    size_t size;   /* size of the file in bytes */
+    size_t copied; /* total size of the copies in bytes */
 };
+
+/* The copies of all tensors together may be this many times as large as the file. Tensors that share one storage are copied
+ * separately, so a small file could otherwise need any amount of memory. */
+#define MAX_COPIES ((size_t)4)
 
 /* The first bytes of the formats of PyTorch before version 1.6: a pickle of the number 0x1950a86a20f9469cfc6c. */
 static const unsigned char old_format[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46};
@@ -113,15 +119,32 @@ static void copy_elements(unsigned char *to, const aoei_torch_view *v, const uns
     }
 }
 
-/* Finds the data of a tensor, and copies it if the file does not contain it as it is needed. */
-static int find_data(part *p, const aoei_zip *z, const aoei_torch_view *v, const char *path, aoe_error *err) {
+/* Replaces p->data by a copy of p->bytes bytes in row-major order, in which float64 is converted to float32. */
+static int copy_data(aoei_torch_file *f, part *p, const aoei_torch_view *v, size_t elements, const char *path, aoe_error *err) {
+    if (aoei_add_size(f->copied, p->bytes, &f->copied) || f->copied / MAX_COPIES > f->size)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the tensors up to '%s' need more than %zu times the memory of the file, because they share their "
+                         "data; save the model in safetensors format",
+                         path, v->name, MAX_COPIES);
+    p->copy = aoei_malloc(p->bytes);
+    if (!p->copy)
+        return aoei_fail_nomem(err, p->bytes);
+    copy_elements(p->copy, v, p->data, elements);
+    p->data = p->copy;
+    return 0;
+}
+
+/* Finds the data of tensor i, and copies it if the file does not contain it as it is needed. */
+static int find_data(aoei_torch_file *f, size_t i, const char *path, aoe_error *err) {
+    const aoei_torch_view *v = &f->views[i];
+    part *p = &f->parts[i];
     char name[sizeof "data/" + AOEI_TORCH_MAX_KEY];
     size_t elements = 0, bytes;
     const int rc = check_view(v, &elements, path, err);
     if (rc)
         return rc;
     snprintf(name, sizeof name, "data/%s", v->key);
-    const aoei_zip_record *record = aoei_zip_find(z, name);
+    const aoei_zip_record *record = aoei_zip_find(&f->zip, name);
     if (!record)
         return aoei_fail(err, AOE_EFORMAT, "%s: record '%s' of tensor '%s' is missing; download the file again", path, name,
                          v->name);
@@ -133,14 +156,7 @@ static int find_data(part *p, const aoei_zip *z, const aoei_torch_view *v, const
     const int wide = !strcmp(v->dtype, "F64");
     *p = (part){.dtype = wide ? "F32" : v->dtype, .bytes = elements * (wide ? sizeof(float) : v->width)};
     p->data = elements ? record->data + v->offset * v->width : record->data;
-    if (!elements || (is_contiguous(v) && !wide))
-        return 0;
-    p->copy = aoei_malloc(p->bytes);
-    if (!p->copy)
-        return aoei_fail_nomem(err, p->bytes);
-    copy_elements(p->copy, v, p->data, elements);
-    p->data = p->copy;
-    return 0;
+    return !elements || (is_contiguous(v) && !wide) ? 0 : copy_data(f, p, v, elements, path, err);
 }
 
 /* Removes the prefix "module." if all names have it. */
@@ -185,6 +201,7 @@ int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t 
     aoei_torch_file *file = aoei_calloc(1, sizeof *file);
     if (!file)
         return aoei_fail_nomem(err, sizeof *file);
+    file->size = size;
     int rc = aoei_zip_open(&file->zip, data, size, path, err);
     if (!rc)
         rc = check_kind(&file->zip, path, err);
@@ -195,7 +212,7 @@ int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t 
     if (!rc && !(file->parts = aoei_calloc(file->n + 1, sizeof *file->parts)))
         rc = aoei_fail_nomem(err, file->n * sizeof *file->parts);
     for (size_t i = 0; i < file->n && !rc; i++)
-        rc = find_data(&file->parts[i], &file->zip, &file->views[i], path, err);
+        rc = find_data(file, i, path, err);
     if (!rc)
         rc = check_names(file, path, err);
     if (rc) {

@@ -28,7 +28,7 @@ void test_bytes_free(test_bytes *b) {
 /* Adds an integer in little-endian order. */
 static void integer(test_bytes *b, uint64_t v, size_t bytes) {
     for (size_t i = 0; i < bytes; i++)
-        test_bytes_add(b, &(unsigned char){(unsigned char)(v >> (8 * i))}, 1);
+        test_bytes_add(b, &(unsigned char){(unsigned char)(i < sizeof v ? v >> (8 * i) : 0)}, 1);
 }
 
 static void pickle_integer(test_bytes *b, size_t v) {

@@ -2,6 +2,7 @@
  * Tests reading files that torch.save wrote. Tensors are compared with the expected values: views, tied and transposed tensors
  * and all data types. Hostile and damaged files must be rejected with a message that names the reason.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,6 +250,33 @@ static void rejects_truncated_files(void **state) {
     test_bytes_free(&file);
 }
 
+/* Tensors that must be copied, but share one storage, must not need much more memory than the file. */
+static void limits_copies(void **state) {
+    (void)state;
+    enum { ROWS = 300, TENSORS = 200 };
+    static float storage[ROWS * 2];
+    for (size_t n = 2; n <= TENSORS; n += TENSORS - 2) {
+        test_bytes program = {0};
+        test_pickle_begin(&program);
+        for (size_t i = 0; i < n; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "w%zu", i);
+            test_pickle_tensor(&program, name, "FloatStorage", "0", ROWS * 2, 0, 2, (size_t[]){ROWS, 2}, (size_t[]){1, ROWS});
+        }
+        test_pickle_end(&program);
+        test_bytes file = test_torch_file(&program, storage, sizeof storage);
+        if (n == TENSORS) {
+            expect_rejected(file, AOE_EUNSUPPORTED, "more than 4 times the memory of the file");
+        } else {
+            aoei_safetensors *s;
+            assert_int_equal(open_file(&s, &file, NULL), 0);
+            aoei_safetensors_close(s);
+            test_bytes_free(&file);
+        }
+        test_bytes_free(&program);
+    }
+}
+
 static int open_and_close(void *arg) {
     const test_bytes *file = arg;
     aoei_safetensors *s;
@@ -275,6 +303,7 @@ int main(void) {
         cmocka_unit_test(ignores_other_values),
         cmocka_unit_test(rejects_archives),
         cmocka_unit_test(rejects_truncated_files),
+        cmocka_unit_test(limits_copies),
         cmocka_unit_test(reports_failed_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
