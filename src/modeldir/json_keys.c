@@ -114,8 +114,9 @@ static const char *const other_keys[] = {
         "megatron_config task_type auto_mapping peft_version revision inference_mode megatron_core qalora_group_size "
         "eva_config corda_config lora_ga_config runtime_config ensure_weight_tying ",
     [AOEI_KEYS_MODULE_LIST] = "idx name path type kwargs ",
-    [AOEI_KEYS_TRANSFORMER] = "max_seq_length do_lower_case unpad_inputs backend ",
-    [AOEI_KEYS_MODALITY] = "",
+    [AOEI_KEYS_TRANSFORMER] = "max_seq_length do_lower_case transformer_task modality_config module_output_name "
+                              "processing_kwargs processor_kwargs tokenizer_args model_args model_kwargs config_args "
+                              "config_kwargs query_length document_length query_expansion unpad_inputs backend ",
     [AOEI_KEYS_SENTENCE_TRANSFORMERS] = "__version__ model_type prompts default_prompt_name similarity_fn_name truncate_dim "
                                         "requirements activation_fn score_name num_labels max_length ",
     [AOEI_KEYS_TOKENIZER] =
@@ -136,46 +137,23 @@ static const char *const other_keys[] = {
                                  "boa_token eoa_token video_token ",
 };
 
-/* Options of the Python functions that load a model, which have no effect on the embeddings. */
-static const char load_options[] = "trust_remote_code revision torch_dtype dtype attn_implementation use_fast token cache_dir "
-                                   "local_files_only low_cpu_mem_usage device_map add_pooling_layer padding_side "
-                                   "use_safetensors ";
-
 /* Keys that have no effect only if they are unset (null, false, or an empty string, list or object), or if they have one of
  * these values. */
 static const struct {
     aoei_key_file kind;
     const char *key;
-    const char *values;  /* a list of other strings that have no effect; NULL: none */
-    const char *members; /* a list of keys that have no effect if the value is an object; NULL: none */
+    const char *values; /* a list of other strings that have no effect; NULL: none */
 } limited[] = {
-    {AOEI_KEYS_CONFIG, "quantization_config", NULL, NULL},
-    {AOEI_KEYS_CONFIG, "compression_config", NULL, NULL},
-    {AOEI_KEYS_CONFIG, "pruned_heads", NULL, NULL},
-    {AOEI_KEYS_CONFIG, "is_encoder_decoder", NULL, NULL},
-    {AOEI_KEYS_CONFIG, "cross_attention_hidden_size", NULL, NULL},
-    {AOEI_KEYS_CONFIG, "adapters", NULL, NULL},
-    {AOEI_KEYS_TRANSFORMER, "transformer_task",
-     "feature-extraction sequence-classification text-classification text-generation fill-mask ", NULL},
-    {AOEI_KEYS_TRANSFORMER, "module_output_name", "token_embeddings scores causal_logits ", NULL},
-    {AOEI_KEYS_TRANSFORMER, "modality_config", NULL, "text message "},
-    {AOEI_KEYS_MODALITY, "method", "forward ", NULL},
-    {AOEI_KEYS_MODALITY, "method_output_name", "last_hidden_state logits ", NULL},
-    {AOEI_KEYS_TRANSFORMER, "tokenizer_name_or_path", NULL, NULL},
-    {AOEI_KEYS_TRANSFORMER, "query_expansion", NULL, NULL},
-    {AOEI_KEYS_TRANSFORMER, "query_length", NULL, NULL},
-    {AOEI_KEYS_TRANSFORMER, "document_length", NULL, NULL},
-    {AOEI_KEYS_TRANSFORMER, "model_args", NULL, load_options},
-    {AOEI_KEYS_TRANSFORMER, "model_kwargs", NULL, load_options},
-    {AOEI_KEYS_TRANSFORMER, "tokenizer_args", NULL, load_options},
-    {AOEI_KEYS_TRANSFORMER, "tokenizer_kwargs", NULL, load_options},
-    {AOEI_KEYS_TRANSFORMER, "processor_kwargs", NULL, load_options},
-    {AOEI_KEYS_TRANSFORMER, "processing_kwargs", NULL, load_options},
-    {AOEI_KEYS_TRANSFORMER, "config_args", NULL, load_options},
-    {AOEI_KEYS_TRANSFORMER, "config_kwargs", NULL, load_options},
-    {AOEI_KEYS_SENTENCE_TRANSFORMERS, "model_type", "SentenceTransformer CrossEncoder ", NULL},
-    {AOEI_KEYS_TOKENIZER, "split_special_tokens", NULL, NULL},
-    {AOEI_KEYS_TOKENIZER, "split_by_punct", NULL, NULL},
+    {AOEI_KEYS_CONFIG, "quantization_config", NULL},
+    {AOEI_KEYS_CONFIG, "compression_config", NULL},
+    {AOEI_KEYS_CONFIG, "pruned_heads", NULL},
+    {AOEI_KEYS_CONFIG, "is_encoder_decoder", NULL},
+    {AOEI_KEYS_CONFIG, "cross_attention_hidden_size", NULL},
+    {AOEI_KEYS_CONFIG, "adapters", NULL},
+    {AOEI_KEYS_TRANSFORMER, "tokenizer_name_or_path", NULL},
+    {AOEI_KEYS_SENTENCE_TRANSFORMERS, "model_type", "SentenceTransformer CrossEncoder "},
+    {AOEI_KEYS_TOKENIZER, "split_special_tokens", NULL},
+    {AOEI_KEYS_TOKENIZER, "split_by_punct", NULL},
 };
 
 /* Returns 1 if `name` is on the list `list`, in which a space follows each name. list: NULL: an empty list. */
@@ -211,19 +189,10 @@ static int check_value(aoei_key_file kind, const char *key, const json_t *v, int
         *found = 1;
         if (aoei_json_is_unset(v) || (json_is_string(v) && is_on(limited[i].values, json_string_value(v))))
             return 0;
-        const char *member = NULL;
-        const json_t *value;
-        json_object_foreach((json_t *)(uintptr_t)v, member, value) {
-            if (!aoei_json_is_unset(value) && !is_on(limited[i].members, member))
-                break;
-            member = NULL;
-        }
-        if (json_is_object(v) && !member)
-            return 0;
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: %s%s%.60s has a value that is not supported, because it would change the embeddings; remove the "
-                         "key if the model does not need it",
-                         file, key, member ? "." : "", member ? member : "");
+                         "%s: %s has a value that is not supported, because it would change the embeddings; remove the key if "
+                         "the model does not need it",
+                         file, key);
     }
     return 0;
 }

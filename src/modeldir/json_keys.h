@@ -21,7 +21,6 @@ typedef enum aoei_key_file {
     AOEI_KEYS_MODULE_LIST,           /* an element of modules.json */
     AOEI_KEYS_MODULE,                /* config.json of a module after the transformer */
     AOEI_KEYS_TRANSFORMER,           /* sentence_bert_config.json */
-    AOEI_KEYS_MODALITY,              /* the object modality_config.text of sentence_bert_config.json */
     AOEI_KEYS_SENTENCE_TRANSFORMERS, /* config_sentence_transformers.json */
     AOEI_KEYS_TOKENIZER,             /* tokenizer_config.json */
     AOEI_KEYS_SPECIAL_TOKENS         /* special_tokens_map.json */

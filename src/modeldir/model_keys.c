@@ -32,9 +32,6 @@ static int check_file(const char *dir, const char *name, aoei_key_file kind, con
     int rc = load(&root, &path, dir, name, err);
     if (!rc && root)
         rc = aoei_json_keys_check(root, kind, subject, path, log, err);
-    if (!rc && kind == AOEI_KEYS_TRANSFORMER)
-        rc = aoei_json_keys_check(json_object_get(json_object_get(root, "modality_config"), "text"), AOEI_KEYS_MODALITY, NULL,
-                                  path, log, err);
     json_decref(root);
     aoei_free(path);
     return rc;
