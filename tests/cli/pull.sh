@@ -145,6 +145,17 @@ serve no-etag
 cache etag
 fails "$AOE" pull -q acme/tiny
 
+echo "a full disk"
+serve
+cache full
+code=0
+(ulimit -f 100 && "$AOE" pull -q acme/tiny) >output 2>message || code=$?
+echo $code
+sed "s|$PWD/||; s|blobs/[0-9a-f]*|blobs/ETAG|" message
+is_absent full/hub/models--acme--tiny/refs/main
+"$AOE" pull -q acme/tiny >output
+cmp hub/acme/tiny/model.safetensors "full/hub/models--acme--tiny/snapshots/$commit/model.safetensors"
+
 echo "several processes"
 serve
 cache many

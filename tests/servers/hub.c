@@ -103,7 +103,8 @@ static int refuse(const test_request *q, const char *id, test_answer *a) {
 
 /* ---------------------------------------------------------------------- API */
 
-static void list_files(test_answer *a, const char *id, const char *dir, int *first) {
+/* Appends the files of a directory to a list. tree: 1 for the format of /tree, 0 for the format of "siblings". */
+static void list_files(test_answer *a, const char *id, const char *dir, int tree, int *first) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s/%s", folder, id, dir);
     DIR *d = opendir(path);
@@ -116,14 +117,15 @@ static void list_files(test_answer *a, const char *id, const char *dir, int *fir
         snprintf(path, sizeof path, "%.400s/%s", id, name);
         char *data = read_file(path, &size), etag[AOEI_DIGEST_HEX];
         if (!data) {
-            list_files(a, id, name, first);
+            list_files(a, id, name, tree, first);
             continue;
         }
         etag_of(etag, data, size);
-        test_answer_printf(a, "%s{\"rfilename\": \"%s\", \"size\": %zu, \"blobId\": \"%s\"", *first ? "" : ", ", name, size,
-                           etag);
+        test_answer_printf(a, "%s{\"%s\": \"%s\", \"size\": %zu, \"%s\": \"%s\", \"type\": \"file\"", *first ? "" : ", ",
+                           tree ? "path" : "rfilename", name, size, tree ? "oid" : "blobId", etag);
         if (size > LARGE_FILE)
-            test_answer_printf(a, ", \"lfs\": {\"sha256\": \"%s\", \"size\": %zu, \"pointerSize\": 130}", etag, size);
+            test_answer_printf(a, ", \"lfs\": {\"%s\": \"%s\", \"size\": %zu, \"pointerSize\": 130}", tree ? "oid" : "sha256",
+                               etag, size);
         test_answer_printf(a, "}");
         *first = 0;
         free(data);
@@ -132,16 +134,16 @@ static void list_files(test_answer *a, const char *id, const char *dir, int *fir
         closedir(d);
 }
 
-/* /api/models/ORG/NAME[/revision/REVISION] */
+/* /api/models/ORG/NAME[/revision/REVISION] and /api/models/ORG/NAME/tree/REVISION */
 static void answer_api(void *user, const test_request *q, test_answer *a) {
     char id[256], path[512];
     (void)user;
     note("hub", q);
     snprintf(id, sizeof id, "%.255s", q->path + strlen("/api/models/"));
-    char *revision = strstr(id, "/revision/");
+    char *tree = strstr(id, "/tree/"), *revision = tree ? tree : strstr(id, "/revision/");
     if (revision) {
         *revision = 0;
-        revision += strlen("/revision/");
+        revision = strchr(revision + 1, '/') + 1;
     }
     snprintf(path, sizeof path, "%s/%s", folder, id);
     if (refuse(q, id, a))
@@ -156,10 +158,16 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
     }
     int first = 1;
     test_answer_header(a, "Content-Type: application/json");
+    if (tree) {
+        test_answer_printf(a, "[");
+        list_files(a, id, "", 1, &first);
+        test_answer_printf(a, "]");
+        return;
+    }
     test_answer_printf(
         a, "{\"id\": \"%s\", \"modelId\": \"%s\", \"sha\": \"" COMMIT "\", \"private\": false, \"gated\": false, ", id, id);
     test_answer_printf(a, "\"disabled\": false, \"tags\": [], \"downloads\": 0, \"siblings\": [");
-    list_files(a, id, "", &first);
+    list_files(a, id, "", 0, &first);
     if (traversal)
         test_answer_printf(a, "%s{\"rfilename\": \"../../../evil\", \"size\": 1}", first ? "" : ", ");
     test_answer_printf(a, "]}");

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""aoe and huggingface_hub share one cache. A local server (tests/servers/hub.c) implements the protocol of the Hub."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import ROOT
+
+SERVER = ROOT / "build" / "tests" / "servers" / "hub"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+NAME = "acme/tiny"
+
+
+@pytest.fixture
+def hub(aoe, tmp_path, monkeypatch):
+    """Starts the server with one model, sets the environment of aoe and of huggingface_hub, and yields the directory of the
+    server's files, of the cache and the log."""
+    assert SERVER.exists(), f"{SERVER} does not exist; run `make build-tests`"
+    files, cache, log, url = tmp_path / "hub", tmp_path / "hf", tmp_path / "log", tmp_path / "url"
+    (files / "acme").mkdir(parents=True)
+    cache.mkdir()
+    aoe.run("init", "-q", "--hidden", 32, "--layers", 1, "--heads", 2, "--intermediate", 64, "--positions", 64, "--vocab-from",
+            ROOT / "examples" / "train.tsv", "--vocab-size", 600, "-o", files / NAME)
+    server = subprocess.Popen([str(SERVER), str(url), "/dev/null", str(log), str(files)])
+    while not url.exists() or not url.read_text():
+        time.sleep(0.02)
+    for variable in ("HF_HUB_OFFLINE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_TOKEN", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HF_HOME", str(cache))
+    monkeypatch.setenv("HF_ENDPOINT", url.read_text().strip())
+    monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+    yield files, cache, log
+    server.terminate()
+    server.wait()
+
+
+def python(code):
+    """Runs Python code in a new process, because huggingface_hub reads its environment once. Returns its JSON output."""
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def contents(snapshot):
+    return {str(path.relative_to(snapshot)): path.read_bytes() for path in sorted(pathlib.Path(snapshot).rglob("*"))
+            if path.is_file()}
+
+
+def test_python_finds_what_aoe_pulled(aoe, hub, monkeypatch):
+    files, cache, log = hub
+    result = json.loads(aoe.run("pull", "-q", "--json", NAME).stdout)
+    assert result["commit"] == COMMIT and result["downloaded"] == result["bytes"] > 100000
+    # online, with the server: every file is current, so nothing is downloaded again
+    log.write_text("")
+    code = "import json, huggingface_hub as h; print(json.dumps(h.snapshot_download('%s', allow_patterns=%r)))"
+    wanted = list(contents(result["directory"]))
+    assert python(code % (NAME, wanted)) == result["directory"]
+    assert " GET /acme" not in log.read_text() and "storage" not in log.read_text()
+    # offline
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert python(code % (NAME, wanted)) == result["directory"]
+    scan = python("import json, huggingface_hub as h; c = h.scan_cache_dir(); print(json.dumps([[r.repo_id, sorted(r.refs), "
+                  "len(c.warnings)] for r in c.repos]))")
+    assert scan == [[NAME, ["main"], 0]]
+    vectors = python("import json; from sentence_transformers import SentenceTransformer as S; "
+                     "print(json.dumps(S('%s', device='cpu').encode(['a plane is taking off']).tolist()))" % NAME)
+    assert abs(aoe.embed(NAME, ["a plane is taking off"]) - vectors).max() < 1e-5
+
+
+def test_aoe_finds_what_python_downloaded(aoe, hub):
+    files, cache, log = hub
+    code = "import json, huggingface_hub as h; print(json.dumps(h.snapshot_download('%s')))"
+    snapshot = python(code % NAME)
+    assert contents(snapshot) == contents(files / NAME)
+    models = [json.loads(line) for line in aoe.run("models", "--json").stdout.splitlines()]
+    assert [(m["name"], m["revision"], m["opens"], m["directory"]) for m in models] == [(NAME, "main", True, snapshot)]
+    assert json.loads(aoe.run("info", "--json", "-m", NAME).stdout)["directory"] == snapshot
+    log.write_text("")
+    result = json.loads(aoe.run("pull", "-q", "--json", NAME).stdout)
+    assert (result["directory"], result["downloaded"]) == (snapshot, 0)
+    assert " GET /acme" not in log.read_text() and "storage" not in log.read_text()
+
+
+def test_each_completes_the_other(aoe, hub):
+    """Python downloads only the configuration. aoe rejects the partial model, downloads the rest, and Python reads it."""
+    files, cache, log = hub
+    python("import json, huggingface_hub as h; print(json.dumps(h.hf_hub_download('%s', 'config.json')))" % NAME)
+    assert f"aoe pull {NAME}" in aoe.run("info", "-m", NAME, fails=True).stderr
+    result = json.loads(aoe.run("pull", "-q", "--json", NAME).stdout)
+    want = {name: data for name, data in contents(files / NAME).items() if name in contents(result["directory"])}
+    assert contents(result["directory"]) == want
+    assert python("import json, huggingface_hub as h; print(json.dumps(h.snapshot_download('%s')))" % NAME) == result["directory"]
+    assert contents(result["directory"]) == contents(files / NAME)
+
+
+def test_private_models(aoe, hub, monkeypatch):
+    files, cache, log = hub
+    (files / "private").mkdir()
+    (files / NAME).rename(files / "private" / "tiny")
+    assert "private" in aoe.run("pull", "-q", "private/tiny", fails=True).stderr
+    monkeypatch.setenv("HF_TOKEN", "good")
+    result = json.loads(aoe.run("pull", "-q", "--json", "private/tiny").stdout)
+    assert python("import json, huggingface_hub as h; print(json.dumps(h.snapshot_download('private/tiny', "
+                  "local_files_only=True)))") == result["directory"]
+    assert not any("token" in line for line in log.read_text().splitlines() if line.startswith("storage"))
+    for path in cache.rglob("*"):
+        assert not (path.is_file() and b"Bearer" in path.read_bytes())
