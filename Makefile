@@ -249,7 +249,7 @@ bench: all $(BENCH_BIN) ## measures matmuls, layers, tokenizer, losses, encoders
 bench-peers: all $(PEER_BIN) ## installs PyTorch and oneDNN, compares aoe with them and with ONNX Runtime (PEERS=--quick: two rounds)
 	@BUILD=$(BUILD) /usr/bin/python3 bench/peers/run.py $(PEERS)
 
-check-peers: all ## compares aoe with transformers, sentence-transformers, peft and tokenizers, which are installed in $$AOE_PEERS
+check-peers: all $(BUILD)/tests/servers/hub ## compares aoe with transformers, sentence-transformers, peft and tokenizers, which are installed in $$AOE_PEERS
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
 	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
