@@ -260,7 +260,7 @@ static int pop_mark(machine *m, const value **items, size_t *n) {
     if (!m->n_marks)
         return damaged(m, "a mark is missing");
     const size_t first = m->marks[--m->n_marks];
-    *items = m->stack + first;
+    *items = m->stack ? m->stack + first : NULL; /* NULL: no value was pushed before */
     *n = m->depth - first;
     m->depth = first;
     return 0;
