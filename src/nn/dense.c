@@ -10,7 +10,7 @@
 #define SQRT_HALF      0.70710678118654752440
 #define NORMAL_DENSITY 0.39894228040143267794 /* 1 / sqrt(2 pi), the standard normal density at 0 */
 
-/* Arguments of the tasks, which process one row each. All tensors are float32 with contiguous rows. */
+/* Arguments of the tasks, each of which processes one row. All tensors are float32 with contiguous rows. */
 typedef struct activation_job {
     aoei_tensor y, z, dy, dz; /* output, input, and their gradients; which tensors are present depends on the task */
     aoei_dense_activation f;

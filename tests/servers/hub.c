@@ -81,7 +81,7 @@ static void fail(test_answer *a, int status, const char *code, const char *messa
 }
 
 /* Answers requests for models without access. Returns 1 if it answered. */
-static int refuse(const test_request *q, const char *id, test_answer *a) {
+static int reject(const test_request *q, const char *id, test_answer *a) {
     const char *authorization = test_request_header(q, "authorization");
     const int good = authorization && strcmp(authorization, "Bearer good") == 0;
     if (busy && q->nth < 2 && strcmp(q->method, "GET") == 0) {
@@ -146,7 +146,7 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
         revision = strchr(revision + 1, '/') + 1;
     }
     snprintf(path, sizeof path, "%s/%s", folder, id);
-    if (refuse(q, id, a))
+    if (reject(q, id, a))
         return;
     if (access(path, F_OK)) {
         fail(a, 404, "RepoNotFound", "Repository not found");
@@ -206,7 +206,7 @@ static void answer_file(void *user, const test_request *q, test_answer *a) {
         return;
     }
     snprintf(id, sizeof id, "%.*s", (int)(resolve - q->path - 1), q->path + 1);
-    if (refuse(q, id, a))
+    if (reject(q, id, a))
         return;
     if (strncmp(id, "renamed/", 8) == 0) {
         a->status = 307;
