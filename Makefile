@@ -286,4 +286,4 @@ clean: ## removes the build directory
 help: ## prints this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_ALL:%.c=$(BUILD)/%.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_ALL:%.c=$(BUILD)/%.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d) $(EXAMPLE_BIN:=.d)

@@ -286,7 +286,7 @@ static void needs_force_to_overwrite_files(void **state) {
         char *to = test_dir_create(), fragment[128];
         aoe_init_options o = options(&c);
         aoe_error err;
-        free(test_write_text(to, "pytorch_model.bin", "mine too"));
+        free(test_write_text(to, "notes.txt", "mine too"));
         char *path = test_write_text(to, names[i], "mine");
         assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EEXIST);
         snprintf(fragment, sizeof fragment, ": the directory already contains %s, which the new model would replace", names[i]);
@@ -299,7 +299,7 @@ static void needs_force_to_overwrite_files(void **state) {
         if (i == 0) {
             o.force = 1;
             assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
-            assert_true(aoei_is_model_dir(to) && aoei_entry_exists(to, "pytorch_model.bin"));
+            assert_true(aoei_is_model_dir(to) && aoei_entry_exists(to, "notes.txt"));
         }
         free(path);
         test_dir_remove(to);

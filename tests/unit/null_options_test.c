@@ -87,6 +87,7 @@ static void call_model_functions(const char *dir, const char *path) {
     CALL(aoe_embedder_create, (&e, m, NULL, &err));
     assert_int_equal(aoe_tokenizer_open(&t, dir, NULL), 0);
     CALL(aoe_tokenizer_encode, (t, aoe_text_of("a"), NULL, &ids, &err));
+    CALL(aoe_tokenizer_encode_pair, (t, aoe_text_of("a"), aoe_text_of("b"), NULL, &ids, &err));
     CALL(aoe_model_plan, (m, NULL, &plan, &err));
     assert_int_equal(aoe_shape_named(&shape, "bert-tiny", NULL), 0);
     CALL(aoe_shape_plan, (ctx, &shape, NULL, &plan, &err));

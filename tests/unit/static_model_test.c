@@ -380,7 +380,7 @@ static void rejects_invalid_directories(void **state) {
                     NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported at this position");
     expect_rejected(&(spec){0}, "modules.json",
                     "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]", NULL,
-                    AOE_EUNSUPPORTED, "modules.json: module 0, 'StaticEmbedding', is not supported at this position");
+                    AOE_EUNSUPPORTED, "modules.json: the first module, 'StaticEmbedding', is not supported");
     expect_rejected(&(spec){0}, "modules.json", "{}", NULL, AOE_EFORMAT, "modules.json: not a list of modules");
 }
 
