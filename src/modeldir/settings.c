@@ -111,14 +111,26 @@ void aoei_settings_free(aoei_settings *s) {
     *s = (aoei_settings){0};
 }
 
+/* Returns a new array with the elements of `list`, which are shared. If list is NULL, returns NULL. If memory allocation fails,
+ * returns NULL. */
+static json_t *copy_list(const json_t *list) {
+    json_t *copy = list ? json_array() : NULL;
+    for (size_t i = 0; copy && i < json_array_size(list); i++)
+        if (json_array_append(copy, json_array_get(list, i))) {
+            json_decref(copy);
+            copy = NULL;
+        }
+    return copy;
+}
+
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err) {
     *to = *from;
     to->prompts = to->modules = NULL;
     to->prompt = aoei_strdup(from->prompt);
     if (!to->prompt)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
-    to->prompts = json_incref(from->prompts);    /* the object can be shared, because it is never modified after it was read */
-    to->modules = json_deep_copy(from->modules); /* aoei_model_add_dense appends to the list */
+    to->prompts = json_incref(from->prompts); /* the object can be shared, because it is never modified after it was read */
+    to->modules = copy_list(from->modules);   /* aoei_model_add_dense appends to the list */
     return !to->modules == !from->modules ? 0 : aoei_fail_nomem(err, 1);
 }
 
