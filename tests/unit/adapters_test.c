@@ -145,7 +145,7 @@ static void opens_and_merges(void **state) {
                 assert_true(equal(&with, &whole));
                 assert_true(distance(&without, &whole) > 1e-2);
                 const double error = distance(&separate, &whole);
-                if (!(error < (dtype == AOE_DTYPE_F32 ? 1e-5 : 0.1)))
+                if (!(error < (dtype == AOE_DTYPE_F32 ? 1e-5 : 0.05)))
                     fail_msg("kind %zu, type %d: the relative error %g is too large", kind, dtype, error);
             }
             aoe_model *m = open_as(adapters, AOE_DTYPE_F32, &inference);
