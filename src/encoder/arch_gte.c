@@ -66,10 +66,11 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     if (!(c->rope.theta >= 1) || !(factor >= 1) || !isfinite(c->rope.theta * factor))
         return aoei_fail(err, AOE_EFORMAT, "%s: rope_theta is %g and the \"ntk\" factor is %g; both must be at least 1", file,
                          c->rope.theta, factor);
-    if (factor > 1 && c->heads && c->hidden >= c->heads)
+    const size_t head_dim = c->heads ? c->hidden / c->heads : 0;
+    if (factor > 1 && head_dim)
         c->rope = (aoei_rope){.theta = c->rope.theta * factor,
                               .scaling = AOEI_ROPE_LINEAR,
-                              .factor = pow(factor, 2.0 / (double)(c->hidden / c->heads)),
+                              .factor = pow(factor, 2.0 / (double)head_dim),
                               .positions = c->positions};
     return 0;
 }

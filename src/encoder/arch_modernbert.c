@@ -75,10 +75,10 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     const json_t *global = json_object_get(config, "global_rope_theta"), *local = json_object_get(config, "local_rope_theta");
     const json_t *nested = json_object_get(config, "rope_parameters");
     if (!nested || json_is_null(nested)) {
-        if (global && json_is_null(global))
+        if (json_is_null(global))
             return aoei_fail(err, AOE_EFORMAT,
                              "%s: \"global_rope_theta\" is null and rope_parameters is missing; add one of them", file);
-        if (local && json_is_null(local)) {
+        if (json_is_null(local)) {
             c->rope_local.theta = c->rope.theta;
             const int rc = aoei_json_double(config, "global_rope_theta", &c->rope_local.theta, file, err);
             if (rc)

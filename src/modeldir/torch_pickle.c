@@ -156,7 +156,7 @@ static int push_container(machine *m, kind k) {
 /* Appends items[n] to a container. */
 static int extend(machine *m, size_t index, const value *items, size_t n) {
     container *c = &m->containers[index];
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; items && i < n; i++) {
         value *added = append(m, (void **)&c->items, &c->capacity, &c->n, sizeof *added);
         if (!added)
             return AOE_ENOMEM;

@@ -5,6 +5,7 @@
  */
 #include "modeldir/weight_tensors.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -178,6 +179,7 @@ static int has_head(const aoei_model_files *f, const aoei_encoder_config *c) {
 /* Sets f->tensors[i] to the rows of the fused tensor t that contain the weight `slot`, with their scales if t is I8. The
  * descriptions of the rows and of the scales are elements 2i and 2i + 1 of f->parts. */
 static void use_rows(aoei_model_files *f, size_t i, const aoei_slot *slot, const aoei_st_tensor *t) {
+    assert(f->parts); /* allocated for every architecture with fused tensors */
     aoei_st_tensor *part = &f->parts[2 * i], *scale = part + 1;
     const size_t rows = slot->vector ? slot->cols : slot->rows;
     const size_t row_bytes = (slot->vector ? 1 : slot->cols) * aoei_st_dtype_size(t->dtype);

@@ -151,12 +151,12 @@ static size_t receive_body(char *data, size_t size, size_t n, void *user) {
         long status = 0;
         (void)aoei_curl.easy_getinfo(t->h->easy, CURLINFO_RESPONSE_CODE, &status);
         t->r->status = (int)status;
-    }
-    if (t->r->status == 200 || t->r->status == 206) {
-        if (t->q->receive(t->q->receive_user, t->r, t->received, data, len))
-            return 0;
-        t->received += len;
-        return len;
+        if (status == 200 || status == 206) {
+            if (t->q->receive(t->q->receive_user, t->r, t->received, data, len))
+                return 0;
+            t->received += len;
+            return len;
+        }
     }
     if (len > t->h->o.max_body || t->r->body.len > t->h->o.max_body - len) {
         t->too_large = 1;

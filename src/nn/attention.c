@@ -648,8 +648,10 @@ static void backward_head(head_work *w, key_sums dk, key_sums dv, size_t text, s
     const aoei_attention *a = w->job->a;
     start_head(w, head);
     relative_queries(w);
-    if (a->relative.span)
+    if (a->relative.span) {
+        assert(w->dp2c);
         memset(w->dp2c, 0, w->n_rows * w->ld * sizeof *w->dp2c);
+    }
     if (a->bias.grads.rows)
         memset(w->diagonals, 0, (2 * w->keys - 1) * sizeof *w->diagonals);
     for (size_t q0 = 0; q0 < w->T; q0 += ROWS)

@@ -60,7 +60,7 @@ static void backward_task(void *arg, size_t row, size_t worker) {
     const float *dy = aoei_tensor_at(j->dy, row, 0), *y = aoei_tensor_at(j->y, row, 0), *z = aoei_tensor_at(j->z, row, 0);
     (void)worker;
     for (size_t k = 0; k < j->dz.cols; k++) {
-        const float v = z ? (float)value(j->f, (double)z[k]) : y[k];
+        const float before = z ? z[k] : 0, v = z ? (float)value(j->f, (double)before) : y[k];
         switch (j->f) {
         case AOEI_DENSE_TANH:
             dz[k] = dy[k] * (1.0f - v * v);
@@ -72,7 +72,7 @@ static void backward_task(void *arg, size_t row, size_t worker) {
             dz[k] = dy[k] * (v * (1.0f - v));
             break;
         default:
-            dz[k] = (float)((double)dy[k] * derivative(j->f, (double)z[k]));
+            dz[k] = (float)((double)dy[k] * derivative(j->f, (double)before));
         }
     }
 }

@@ -7,7 +7,8 @@
 
 /* Returns the bucket of distance n > 0. The computation is in float32, as in transformers. */
 static ptrdiff_t bucket_of(ptrdiff_t n, size_t buckets, size_t max_distance) {
-    const float middle = (float)(buckets / 2);
+    const size_t half = buckets / 2;
+    const float middle = (float)half;
     if ((float)n <= middle)
         return n;
     const float steps = logf((float)n / middle) / logf((float)((double)(max_distance - 1) / (double)middle)) * (middle - 1);

@@ -3,6 +3,7 @@
  */
 #include "nn/module_chain.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "nn/batch.h"
@@ -148,6 +149,7 @@ static void forward(const pass *p) {
 }
 
 static void backward(const pass *p) {
+    assert(p->g);
     switch (p->module->kind) {
     case AOEI_MODULE_DENSE:
         dense_backward(p);

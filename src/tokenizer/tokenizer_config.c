@@ -123,9 +123,9 @@ static int apply_bert(json_t *root, const json_t *config, const char *file, aoe_
         (rc = aoei_json_bool(config, "strip_accents", &accents, file, err)) ||
         (rc = aoei_json_bool(config, "tokenize_chinese_chars", &chinese, file, err)))
         return rc;
-    if ((rc = set_normalizer(root, "BertNormalizer", "lowercase", lowercase)) ||
-        (rc = set_normalizer(root, "BertNormalizer", "strip_accents", accents)) ||
-        (rc = set_normalizer(root, "BertNormalizer", "handle_chinese_chars", chinese)))
+    if (set_normalizer(root, "BertNormalizer", "lowercase", lowercase) ||
+        set_normalizer(root, "BertNormalizer", "strip_accents", accents) ||
+        set_normalizer(root, "BertNormalizer", "handle_chinese_chars", chinese))
         return aoei_fail_nomem(err, 0);
     return 0;
 }
