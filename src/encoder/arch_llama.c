@@ -88,7 +88,7 @@ static int read_yarn(aoei_rope *r, size_t positions, const json_t *scaling, cons
         (rc = aoei_json_double(scaling, "beta_slow", &slow, file, err)) ||
         (rc = aoei_json_bool(scaling, "truncate", &truncate, file, err)))
         return rc;
-    if (!r->factor && r->positions)
+    if (r->factor == 0 && r->positions)
         r->factor = (double)positions / (double)r->positions;
     r->high = fast != 0 ? fast : 32;
     r->low = slow != 0 ? slow : 1;
