@@ -21,9 +21,10 @@
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-#define HEAD_DIM 256  /* default of head_dim and of query_pre_attn_scalar */
-#define WINDOW   4096 /* default of sliding_window */
-#define PATTERN  6    /* default of sliding_window_pattern: every sixth layer has no window */
+#define HEAD_DIM   256  /* default of head_dim and of query_pre_attn_scalar */
+#define WINDOW     4096 /* default of sliding_window */
+#define MAX_WINDOW ((size_t)1 << 30)
+#define PATTERN    6 /* default of sliding_window_pattern: every sixth layer has no window */
 
 static void defaults_gemma3(aoei_encoder_config *c) {
     aoei_llama_defaults(c);
@@ -62,11 +63,13 @@ static int read_windows(aoei_encoder_config *c, const json_t *config, const char
         return rc;
     if (!pattern)
         return aoei_fail(err, AOE_EFORMAT, "%s: \"sliding_window_pattern\" is 0; it must be at least 1", file);
-    c->window = json_is_null(json_object_get(config, "sliding_window")) ? 0 : WINDOW;
-    if ((rc = aoei_json_size(config, "sliding_window", &c->window, file, err)))
+    if ((rc = aoei_json_size(config, "sliding_window", &c->window, file, err)) ||
+        (rc = aoei_check_size("sliding_window", c->window, 1, MAX_WINDOW, file, err)))
         return rc;
+    if (json_is_null(json_object_get(config, "sliding_window")))
+        c->window = 0;
     set_windows(c, pattern);
-    if ((rc = aoei_llama_read_layer_types(c, config, file, err)))
+    if ((rc = aoei_llama_read_layer_types(c, config, file, err)) || (rc = aoei_llama_check_windows(c, file, err)))
         return rc;
     if (!both && causal)
         return 0;
@@ -112,18 +115,18 @@ static json_t *scalar_json(double attention_scale) {
 }
 
 static int write_gemma3(const aoei_encoder_config *c, json_t *config) {
-    const size_t window = !c->window ? WINDOW : c->causal ? c->window : 2 * (c->window - 1);
+    const size_t window = c->causal ? c->window : 2 * (c->window - 1);
     int rc = aoei_llama_write_common(c, config);
     if (rc)
         return rc;
     json_object_del(config, "hidden_act");
     json_object_del(config, "is_causal");
     rc = aoei_keys_add(config,
-                       json_pack("{s:s, s:I, s:o, s:b, s:o, s:b}", "hidden_activation",
+                       json_pack("{s:s, s:o, s:o, s:b, s:o, s:b}", "hidden_activation",
                                  c->activation == AOEI_GELU_TANH ? "gelu_pytorch_tanh" : aoei_activation_name(c->activation),
-                                 "sliding_window", (json_int_t)window, "layer_types", aoei_llama_layer_types_json(c),
-                                 "use_bidirectional_attention", !c->causal, "query_pre_attn_scalar",
-                                 scalar_json(c->attention_scale), "attention_bias", !c->no_qkv_bias));
+                                 "sliding_window", c->window ? json_integer((json_int_t)window) : json_null(), "layer_types",
+                                 aoei_llama_layer_types_json(c), "use_bidirectional_attention", !c->causal,
+                                 "query_pre_attn_scalar", scalar_json(c->attention_scale), "attention_bias", !c->no_qkv_bias));
     return rc ? rc : aoei_llama_write_two_ropes(c, config, "rope_theta", "rope_local_base_freq");
 }
 

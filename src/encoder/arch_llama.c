@@ -226,9 +226,21 @@ int aoei_llama_read_rope(aoei_encoder_config *c, const json_t *config, const cha
     return rc ? rc : check_rope(&c->rope, partial, "rope_theta", file, err);
 }
 
+int aoei_llama_check_windows(aoei_encoder_config *c, const char *file, aoe_error *err) {
+    static const aoei_layer_set none;
+    const int any = memcmp(&c->windowed, &none, sizeof none) != 0;
+    if (any && !c->window)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: layer_types has sliding_attention, but the size of the window is missing; add "
+                         "sliding_window",
+                         file);
+    if (!any)
+        c->window = 0;
+    return 0;
+}
+
 int aoei_llama_read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *types = json_object_get(config, "layer_types");
-    size_t sliding = 0;
     if (!types || json_is_null(types))
         return 0;
     if (json_array_size(types) != c->layers)
@@ -245,16 +257,8 @@ int aoei_llama_read_layer_types(aoei_encoder_config *c, const json_t *config, co
                              file, type ? type : "", i);
         if (window)
             aoei_layer_set_add(&c->windowed, i);
-        sliding += (size_t)window;
     }
-    if (!sliding)
-        c->window = 0;
-    if (sliding && !c->window)
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: layer_types has sliding_attention, but the size of the window is missing; add "
-                         "sliding_window",
-                         file);
-    return 0;
+    return aoei_llama_check_windows(c, file, err);
 }
 
 /* Adds the layers from `first` on to the layers with a sliding window, if there is a window. */

@@ -35,6 +35,9 @@ int aoei_llama_write_two_ropes(const aoei_encoder_config *c, json_t *config, con
 /* Reads layer_types, the list of the layers that have a sliding window, into c->windowed. If the key is missing, *c is
  * unchanged. c->layers and c->window must already be set; if no layer has a window, c->window becomes 0. */
 int aoei_llama_read_layer_types(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
+/* Completes the description of the windows: if no layer is in c->windowed, c->window becomes 0. Returns AOE_EFORMAT if a layer
+ * has a window, but c->window is 0. */
+int aoei_llama_check_windows(aoei_encoder_config *c, const char *file, aoe_error *err);
 /* Returns the value of layer_types, which the caller owns, or NULL if memory allocation fails. */
 json_t *aoei_llama_layer_types_json(const aoei_encoder_config *c);
 /* Add the common keys, or all keys of Qwen2, to config. Return 0 or AOE_ENOMEM. */

@@ -61,7 +61,7 @@ static int read_windows(aoei_encoder_config *c, const json_t *config, const char
     c->window = width / 2 + 1;
     set_windows(c, n);
     const aoei_layer_set regular = c->windowed;
-    if ((rc = aoei_llama_read_layer_types(c, config, file, err)))
+    if ((rc = aoei_llama_read_layer_types(c, config, file, err)) || (rc = aoei_llama_check_windows(c, file, err)))
         return rc;
     if (every && !json_is_null(every) && types && !json_is_null(types) && memcmp(&regular, &c->windowed, sizeof regular) != 0)
         return aoei_fail(err, AOE_EFORMAT,
