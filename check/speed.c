@@ -217,6 +217,26 @@ static amount call_silu_grad_f32(work *w) {
     return moved(3, 0);
 }
 
+static amount call_quick_gelu_f32(work *w) {
+    w->k->quick_gelu_f32(w->f[1], w->f[0], N);
+    return moved(2, 0);
+}
+
+static amount call_quick_gelu_grad_f32(work *w) {
+    w->k->quick_gelu_grad_f32(w->f[1], w->f[4], w->f[0], N);
+    return moved(3, 0);
+}
+
+static amount call_relu_f32(work *w) {
+    w->k->relu_f32(w->f[1], w->f[0], N);
+    return moved(2, 0);
+}
+
+static amount call_relu_grad_f32(work *w) {
+    w->k->relu_grad_f32(w->f[1], w->f[4], w->f[0], N);
+    return moved(3, 0);
+}
+
 static amount call_mul_f32(work *w) {
     w->k->mul_f32(w->f[1], w->f[0], w->f[4], N);
     return moved(3, 0);

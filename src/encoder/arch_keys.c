@@ -20,15 +20,16 @@
 static const struct {
     const char *name;
     aoei_activation activation;
-    int gated; /* 1: the activation is supported only in gated feed-forward layers */
-} activations[] = {{"gelu", AOEI_GELU, 0},
-                   {"gelu_new", AOEI_GELU_TANH, 0},
-                   {"gelu_pytorch_tanh", AOEI_GELU_TANH, 0},
-                   {"gelu_fast", AOEI_GELU_TANH, 0},
-                   {"gelu_accurate", AOEI_GELU_TANH, 0},
-                   {"gelu_python", AOEI_GELU, 0},
-                   {"silu", AOEI_SILU, 1},
-                   {"swish", AOEI_SILU, 1}};
+} activations[] = {{"gelu", AOEI_GELU},
+                   {"gelu_new", AOEI_GELU_TANH},
+                   {"gelu_pytorch_tanh", AOEI_GELU_TANH},
+                   {"gelu_fast", AOEI_GELU_TANH},
+                   {"gelu_accurate", AOEI_GELU_TANH},
+                   {"gelu_python", AOEI_GELU},
+                   {"quick_gelu", AOEI_QUICK_GELU},
+                   {"silu", AOEI_SILU},
+                   {"swish", AOEI_SILU},
+                   {"relu", AOEI_RELU}};
 
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
@@ -47,14 +48,15 @@ int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const c
     const char *v = aoei_activation_name(c->activation);
     const int rc = aoei_json_string(config, key, &v, NULL, file, err);
     for (size_t i = 0; !rc && i < ACTIVATIONS; i++)
-        if (!strcmp(v, activations[i].name) && (c->gated || !activations[i].gated)) {
+        if (!strcmp(v, activations[i].name)) {
             c->activation = activations[i].activation;
             return 0;
         }
     return rc ? rc
               : aoei_fail(err, AOE_EUNSUPPORTED,
-                          "%s: %s \"%s\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast%s)", file,
-                          key, v, c->gated ? ", silu" : "");
+                          "%s: %s \"%s\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, "
+                          "quick_gelu, silu, relu)",
+                          file, key, v);
 }
 
 int aoei_key_embedding_size(size_t *out, const json_t *config, const char *file, aoe_error *err) {

@@ -29,7 +29,7 @@ static void defaults_modernbert(aoei_encoder_config *c) {
     c->rope_local.theta = 10000;
     c->pre_norm = c->gated = c->no_first_norm = c->no_norm_bias = 1;
     c->no_qkv_bias = c->no_output_bias = c->no_ffn_bias = c->no_transform_bias = 1;
-    c->activation = AOEI_GELU;
+    c->activation = c->mlm_activation = AOEI_GELU;
     c->norm_eps = 1e-5;
     c->window = LOCAL_ATTENTION / 2 + 1;
 }
@@ -88,7 +88,7 @@ static int read_rope(aoei_encoder_config *c, const json_t *config, const char *f
     return aoei_llama_read_two_ropes(c, config, "global_rope_theta", "local_rope_theta", 1, file, err);
 }
 
-/* Reads the biases and the activation of the masked-LM head, which must be the activation of the layers. */
+/* Reads the biases and the activations of the layers and of the masked-LM head. */
 static int read_options(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int norm = 0, attention = 0, mlp = 0, head = 0, rc;
     aoei_encoder_config classifier = *c;
@@ -104,6 +104,7 @@ static int read_options(aoei_encoder_config *c, const json_t *config, const char
     c->no_qkv_bias = c->no_output_bias = !attention;
     c->no_ffn_bias = !mlp;
     c->no_transform_bias = !head;
+    c->mlm_activation = classifier.activation;
     return 0;
 }
 
@@ -130,9 +131,9 @@ static int write_modernbert(const aoei_encoder_config *c, json_t *config) {
         "hidden_size", (json_int_t)c->hidden, "num_attention_heads", (json_int_t)c->heads, "intermediate_size",
         (json_int_t)c->intermediate, "num_hidden_layers", (json_int_t)c->layers, "vocab_size", (json_int_t)c->vocab,
         "max_position_embeddings", (json_int_t)c->positions, "norm_eps", c->norm_eps, "hidden_activation",
-        aoei_activation_name(c->activation), "classifier_activation", aoei_activation_name(c->activation), "attention_dropout",
-        c->attention_dropout, "embedding_dropout", c->hidden_dropout, "mlp_dropout", c->hidden_dropout, "local_attention",
-        (json_int_t)width, "layer_types", aoei_llama_layer_types_json(c));
+        aoei_activation_name(c->activation), "classifier_activation", aoei_activation_name(c->mlm_activation),
+        "attention_dropout", c->attention_dropout, "embedding_dropout", c->hidden_dropout, "mlp_dropout", c->hidden_dropout,
+        "local_attention", (json_int_t)width, "layer_types", aoei_llama_layer_types_json(c));
     int rc = aoei_keys_add(config, keys);
     if (!rc)
         rc = aoei_keys_add(config, json_pack("{s:b, s:b, s:b, s:b, s:f}", "norm_bias", !c->no_norm_bias, "attention_bias",

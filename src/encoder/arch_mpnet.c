@@ -22,6 +22,7 @@ static void defaults_mpnet(aoei_encoder_config *c) {
     c->token_types = 0;
     c->norm_eps = 1e-5; /* the value of microsoft/mpnet-base */
     c->score_buckets = AOEI_SCORE_BUCKETS;
+    c->mlm_activation = AOEI_GELU; /* whatever hidden_act is */
 }
 
 static int read_mpnet(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {

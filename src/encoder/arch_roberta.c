@@ -3,7 +3,7 @@
  * three points:
  * - Positions start at the padding id + 1, so the first rows of the position table are unused.
  * - Most models have only one token type.
- * - The tensors of the masked-LM head have other names.
+ * - The tensors of the masked-LM head have other names, and its activation is exact GELU, whatever hidden_act is.
  */
 #include "encoder/arch_roberta.h"
 
@@ -21,6 +21,7 @@ static void defaults_roberta(aoei_encoder_config *c) {
     c->position_offset = PAD_ID + 1;
     c->token_types = 1;
     c->norm_eps = 1e-5;
+    c->mlm_activation = AOEI_GELU;
 }
 
 static int read_roberta(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {

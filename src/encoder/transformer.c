@@ -314,15 +314,20 @@ static double layer_operations(const aoei_encoder_config *c, size_t tokens) {
     return 2.0 * n * weights + 4.0 * pairs * Q;
 }
 
+static aoei_activation mlm_activation(const aoei_encoder_config *c) {
+    return c->mlm_activation == AOEI_IDENTITY ? c->activation : c->mlm_activation;
+}
+
 static void mlm_forward(const aoei_mlm_transform *t) {
-    const aoei_linear_epilogue e = {.activation = t->config->activation, .pre = t->pre, .workspace = t->workspace};
+    const aoei_linear_epilogue e = {.activation = mlm_activation(t->config), .pre = t->pre, .workspace = t->workspace};
     aoei_linear_forward(t->ctx, t->act, t->in, t->w[AOEI_HW_TRANSFORM], t->w[AOEI_HW_TRANSFORM_BIAS], &e);
     aoei_layernorm_forward(t->ctx, t->out, t->stats, t->act, t->w[AOEI_HW_NORM], t->w[AOEI_HW_NORM_BIAS], t->config->norm_eps);
 }
 
 static void mlm_backward(const aoei_mlm_transform *t, aoei_tensor d) {
     aoei_layernorm_backward(t->ctx, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats, t->w[AOEI_HW_NORM]);
-    aoei_activation_backward(t->ctx, t->act, d, t->pre, t->config->activation); /* `act` then contains the gradient of `pre` */
+    /* `act` then contains the gradient of `pre` */
+    aoei_activation_backward(t->ctx, t->act, d, t->pre, mlm_activation(t->config));
     const aoei_linear_grads l = {
         .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .workspace = t->workspace};
     aoei_linear_backward(t->ctx, &l, t->act, t->in, t->w[AOEI_HW_TRANSFORM]);

@@ -72,21 +72,27 @@ static void store(void *p, aoei_dtype type, size_t i, float x) {
 }
 
 static float activate(aoei_activation activation, float x) {
+    static aoei_gelu_f32_fn *const functions[] = {[AOEI_GELU] = aoei_gelu_f32_c,
+                                                  [AOEI_GELU_TANH] = aoei_gelu_tanh_f32_c,
+                                                  [AOEI_SILU] = aoei_silu_f32_c,
+                                                  [AOEI_RELU] = aoei_relu_f32_c,
+                                                  [AOEI_QUICK_GELU] = aoei_quick_gelu_f32_c};
     float y = x;
-    if (activation == AOEI_GELU)
-        aoei_gelu_f32_c(&y, &x, 1);
-    else if (activation == AOEI_GELU_TANH)
-        aoei_gelu_tanh_f32_c(&y, &x, 1);
+    if (functions[activation])
+        functions[activation](&y, &x, 1);
     return y;
 }
 
 /* Returns f * activation'(x). */
 static float multiply_by_derivative(aoei_activation activation, float f, float x) {
+    static aoei_gelu_grad_f32_fn *const functions[] = {[AOEI_GELU] = aoei_gelu_grad_f32_c,
+                                                       [AOEI_GELU_TANH] = aoei_gelu_tanh_grad_f32_c,
+                                                       [AOEI_SILU] = aoei_silu_grad_f32_c,
+                                                       [AOEI_RELU] = aoei_relu_grad_f32_c,
+                                                       [AOEI_QUICK_GELU] = aoei_quick_gelu_grad_f32_c};
     float y = f;
-    if (activation == AOEI_GELU)
-        aoei_gelu_grad_f32_c(&y, &f, &x, 1);
-    else if (activation == AOEI_GELU_TANH)
-        aoei_gelu_tanh_grad_f32_c(&y, &f, &x, 1);
+    if (functions[activation])
+        functions[activation](&y, &f, &x, 1);
     return y;
 }
 

@@ -32,14 +32,25 @@ static inline void store_typed(void *p, aoei_dtype type, size_t i, size_t n, vf 
         vf_store_part((float *)p + i, n, x);
 }
 
+/* The factor of x in the exponent of the activations that are x / (1 + e^(-factor x)). */
+static inline float swish_scale(aoei_activation activation) {
+    return activation == AOEI_SILU ? 1.0f : (float)AOEI_QUICK_GELU_SCALE;
+}
+
 static inline vf activate(aoei_activation activation, vf x) {
-    return activation == AOEI_GELU ? vf_gelu(x) : activation == AOEI_GELU_TANH ? vf_gelu_tanh(x) : x;
+    return activation == AOEI_GELU        ? vf_gelu(x)
+           : activation == AOEI_GELU_TANH ? vf_gelu_tanh(x)
+           : activation == AOEI_IDENTITY  ? x
+           : activation == AOEI_RELU      ? vf_relu(x)
+                                          : vf_swish(x, swish_scale(activation));
 }
 
 static inline vf activation_derivative(aoei_activation activation, vf x) {
     return activation == AOEI_GELU        ? vf_gelu_derivative(x)
            : activation == AOEI_GELU_TANH ? vf_gelu_tanh_derivative(x)
-                                          : vf_set1(1.0f);
+           : activation == AOEI_IDENTITY  ? vf_set1(1.0f)
+           : activation == AOEI_RELU      ? vf_relu_derivative(x)
+                                          : vf_swish_derivative(x, swish_scale(activation));
 }
 
 /* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in C.

@@ -36,8 +36,12 @@ typedef enum aoei_activation {
     AOEI_IDENTITY,
     AOEI_GELU,      /* x Phi(x), where Phi is the normal distribution function, computed with erf */
     AOEI_GELU_TANH, /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
-    AOEI_SILU       /* x / (1 + e^-x); used in gated linear units only, never in the epilogue of a matmul */
+    AOEI_SILU,      /* x / (1 + e^-x) */
+    AOEI_RELU,      /* max(x, 0) */
+    AOEI_QUICK_GELU /* x / (1 + e^(-1.702 x)) */
 } aoei_activation;
+
+#define AOEI_QUICK_GELU_SCALE 1.702
 
 /* Arguments of a matmul, C[M,N] = epilogue(A[M,K] B[K,N]), which runs on one thread. For op gemm_f32, all matrices are float32.
  * For op gemm_bf16, A and B are bf16, sums are float32, and C, pre, gate and residual are all bf16 or all float32. Strides are
@@ -162,6 +166,13 @@ typedef void aoei_glu_grad_f32_fn(float *dt, float *dg, const float *dy, const f
  * x. */
 typedef void aoei_silu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_silu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
+/* The approximation of GELU by x / (1 + e^(-AOEI_QUICK_GELU_SCALE x)), and its gradient. The arguments are those of SiLU. */
+typedef void aoei_quick_gelu_f32_fn(float *y, const float *x, size_t n);
+typedef void aoei_quick_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
+/* relu computes y = x if x > 0, otherwise 0; y may be x. relu_grad computes dx = dy if x > 0, otherwise 0; dx may be dy or x.
+ * If x is NaN, the results are NaN. */
+typedef void aoei_relu_f32_fn(float *y, const float *x, size_t n);
+typedef void aoei_relu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
 /* Elementwise addition and multiplication. add computes y = a + b, and mul computes y = a * b. y may be a or b. */
 typedef void aoei_add_f32_fn(float *y, const float *a, const float *b, size_t n);
 typedef void aoei_mul_f32_fn(float *y, const float *a, const float *b, size_t n);

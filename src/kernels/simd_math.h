@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * exp, the normal distribution function Phi and GELU on vectors. Include simd_avx2.h or simd_avx512.h first. The coefficients
- * of the polynomials were computed for this file by minimax approximation. docs/numerics.md lists the measured accuracy, which
- * tests/kernels/gelu_f32_test.c and softmax_f32_test.c verify. NaN gives NaN in every function. No instruction for approximate
- * reciprocals is used, so results do not depend on the CPU model.
+ * exp, the normal distribution function Phi and activation functions on vectors. Include simd_avx2.h or simd_avx512.h first.
+ * The coefficients of the polynomials were computed for this file by minimax approximation. docs/numerics.md lists the measured
+ * accuracy, which tests/kernels/gelu_f32_test.c and softmax_f32_test.c verify. NaN gives NaN in every function. No instruction
+ * for approximate reciprocals is used, so results do not depend on the CPU model.
  */
 #ifndef AOEI_KERNELS_SIMD_MATH_H
 #define AOEI_KERNELS_SIMD_MATH_H
@@ -90,6 +90,32 @@ static inline vf vf_gelu_tanh_derivative(vf x) {
     const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns 1 */
     const vf derivative = vf_fma(vf_min(vf_set1(256.0f), vf_mul(x, x)), vf_set1(2.140644385e-01f), vf_set1(1.595769122e+00f));
     return vf_fma(x, vf_mul(derivative, vf_mul(s, rest)), s);
+}
+
+/* Returns x / (1 + e^(-scale x)). If scale is 1, this is SiLU. */
+static inline vf vf_swish(vf x, float scale) {
+    const vf e = vf_exp(vf_mul(x, vf_set1(-scale))), one = vf_set1(1.0f);
+    return vf_mul(x, vf_div(one, vf_add(one, e)));
+}
+
+/* Returns the derivative of vf_swish, s + scale x s (1 - s) with s = 1 / (1 + e^(-scale x)). 1 - s is computed as e^(-scale x)
+ * s to avoid cancellation. */
+static inline vf vf_swish_derivative(vf x, float scale) {
+    const vf e = vf_exp(vf_mul(x, vf_set1(-scale))), one = vf_set1(1.0f);
+    const vf s = vf_div(one, vf_add(one, e));
+    const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns 1 */
+    return vf_fma(x, vf_mul(vf_mul(s, rest), vf_set1(scale)), s);
+}
+
+/* Returns max(x, 0). */
+static inline vf vf_relu(vf x) {
+    return vf_max(vf_zero(), x);
+}
+
+/* Returns 1 if x > 0, otherwise 0; NaN if x is NaN. */
+static inline vf vf_relu_derivative(vf x) {
+    const vf positive = vf_if_negative(vf_sub(vf_zero(), x), vf_set1(1.0f), vf_zero());
+    return vf_add(positive, vf_min(vf_zero(), vf_relu(x))); /* the second term is 0, or NaN if x is NaN */
 }
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "kernels/kernel_table.h"
 
-enum { BLOCK = 16384 }; /* elements per task */
+enum { BLOCK = 16384 /* elements per task */, PIECE = 1024 /* bf16 elements converted at a time */ };
 
 typedef struct element_job {
     const aoe_context *ctx;
@@ -64,16 +64,45 @@ typedef struct activation_job {
     size_t n; /* number of elements */
 } activation_job;
 
+aoei_gelu_f32_fn *aoei_activation_kernel(const aoe_context *ctx, aoei_activation activation) {
+    const aoei_kernels *k = aoei_kernels_of(ctx);
+    return activation == AOEI_GELU_TANH    ? k->gelu_tanh_f32
+           : activation == AOEI_SILU       ? k->silu_f32
+           : activation == AOEI_RELU       ? k->relu_f32
+           : activation == AOEI_QUICK_GELU ? k->quick_gelu_f32
+                                           : k->gelu_f32;
+}
+
+aoei_gelu_grad_f32_fn *aoei_activation_grad_kernel(const aoe_context *ctx, aoei_activation activation) {
+    const aoei_kernels *k = aoei_kernels_of(ctx);
+    return activation == AOEI_GELU_TANH    ? k->gelu_tanh_grad_f32
+           : activation == AOEI_SILU       ? k->silu_grad_f32
+           : activation == AOEI_RELU       ? k->relu_grad_f32
+           : activation == AOEI_QUICK_GELU ? k->quick_gelu_grad_f32
+                                           : k->gelu_grad_f32;
+}
+
+/* Computes the activations of one block of bf16 elements with the kernel for float32, PIECE elements at a time. */
+static void activate_converted(const activation_job *j, size_t first, size_t n, float *converted) {
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
+    for (size_t at = first; at < first + n; at += PIECE) {
+        const size_t count = first + n - at < PIECE ? first + n - at : PIECE;
+        k->from_bf16(converted, aoei_b16(j->x) + at, count);
+        aoei_activation_kernel(j->ctx, j->activation)(converted, converted, count);
+        k->to_bf16(aoei_b16(j->y) + at, converted, count);
+    }
+}
+
 static void activation_task(void *arg, size_t task, size_t worker) {
     const activation_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t first = task * BLOCK, left = j->n - first, n = left < BLOCK ? left : BLOCK;
-    (void)worker;
-    const int tanh_form = j->activation == AOEI_GELU_TANH;
-    if (j->x.type == AOEI_BF16)
-        (tanh_form ? k->gelu_tanh_bf16 : k->gelu_bf16)(aoei_b16(j->y) + first, aoei_b16(j->x) + first, n);
+    if (j->x.type != AOEI_BF16)
+        aoei_activation_kernel(j->ctx, j->activation)(aoei_f32(j->y) + first, aoei_f32(j->x) + first, n);
+    else if (j->activation == AOEI_GELU || j->activation == AOEI_GELU_TANH)
+        (j->activation == AOEI_GELU ? k->gelu_bf16 : k->gelu_tanh_bf16)(aoei_b16(j->y) + first, aoei_b16(j->x) + first, n);
     else
-        (tanh_form ? k->gelu_tanh_f32 : k->gelu_f32)(aoei_f32(j->y) + first, aoei_f32(j->x) + first, n);
+        activate_converted(j, first, n, aoei_worker_scratch(j->ctx, worker));
 }
 
 void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_activation activation) {
@@ -91,7 +120,6 @@ typedef struct gradient_job {
 
 /* Computes dx for one block of elements. bf16 elements are converted to float32 in pieces of PIECE elements. */
 static void gradient_task(void *arg, size_t task, size_t worker) {
-    enum { PIECE = 1024 };
     const gradient_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t end = (task + 1) * BLOCK < j->n ? (task + 1) * BLOCK : j->n;
@@ -106,7 +134,7 @@ static void gradient_task(void *arg, size_t task, size_t worker) {
             x = aoei_f32(j->x) + at;
             dx = aoei_f32(j->dx) + at;
         }
-        (j->activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32 : k->gelu_grad_f32)(dx, dy, x, n);
+        aoei_activation_grad_kernel(j->ctx, j->activation)(dx, dy, x, n);
         if (j->x.type == AOEI_BF16)
             k->to_bf16(aoei_b16(j->dx) + at, converted, n);
     }

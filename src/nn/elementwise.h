@@ -18,4 +18,9 @@ void aoei_activation_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor 
 void aoei_activation_backward(const aoe_context *ctx, aoei_tensor dx, aoei_tensor dy, aoei_tensor x,
                               aoei_activation activation);
 
+/* Returns the kernel that computes an activation of float32 elements. */
+aoei_gelu_f32_fn *aoei_activation_kernel(const aoe_context *ctx, aoei_activation activation);
+/* Returns the kernel that multiplies gradients by the derivative of an activation of float32 elements. */
+aoei_gelu_grad_f32_fn *aoei_activation_grad_kernel(const aoe_context *ctx, aoei_activation activation);
+
 #endif

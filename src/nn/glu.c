@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "kernels/kernel_table.h"
+#include "nn/elementwise.h"
 
 enum { BLOCK = 16384 /* elements per task */, PIECE = 1024 /* elements converted at a time */ };
 
@@ -16,20 +17,6 @@ typedef struct gate_job {
     aoei_activation activation;
     size_t n; /* number of elements */
 } gate_job;
-
-/* Returns the kernel that computes the activation. */
-static aoei_gelu_f32_fn *activation_kernel(const gate_job *j) {
-    const aoei_kernels *k = aoei_kernels_of(j->ctx);
-    return j->activation == AOEI_SILU ? k->silu_f32 : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_f32 : k->gelu_f32;
-}
-
-/* Returns the kernel that multiplies a gradient by the derivative of the activation. */
-static aoei_gelu_grad_f32_fn *gradient_kernel(const gate_job *j) {
-    const aoei_kernels *k = aoei_kernels_of(j->ctx);
-    return j->activation == AOEI_SILU        ? k->silu_grad_f32
-           : j->activation == AOEI_GELU_TANH ? k->gelu_tanh_grad_f32
-                                             : k->gelu_grad_f32;
-}
 
 /* Returns elements [at, at + n) of t as float32. If t is float32, the result is a pointer into t; otherwise it points to a
  * converted copy in `workspace`. */
@@ -56,7 +43,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         const float *up = as_float32(j, j->up, at, n, workspace + PIECE);
         float *y = j->y.type == AOEI_F32 ? aoei_f32(j->y) + at : value;
         /* the activation is not written to y, because y may be up */
-        activation_kernel(j)(value, as_float32(j, j->gate, at, n, workspace), n);
+        aoei_activation_kernel(j->ctx, j->activation)(value, as_float32(j, j->gate, at, n, workspace), n);
         aoei_kernels_of(j->ctx)->mul_f32(y, value, up, n);
         store_rounded(j, j->y, at, n, y);
     }
@@ -71,10 +58,10 @@ static void backward_task(void *arg, size_t task, size_t worker) {
         const size_t n = end - at < PIECE ? end - at : PIECE;
         float *gate = as_float32(j, j->gate, at, n, workspace), *up = as_float32(j, j->up, at, n, workspace + PIECE);
         const float *dy = as_float32(j, j->y, at, n, workspace + 2 * PIECE);
-        activation_kernel(j)(value, gate, n);
+        aoei_activation_kernel(j->ctx, j->activation)(value, gate, n);
         aoei_kernels_of(j->ctx)->mul_f32(dy_up, dy, up, n);
         aoei_kernels_of(j->ctx)->mul_f32(up, dy, value, n);
-        gradient_kernel(j)(gate, dy_up, gate, n);
+        aoei_activation_grad_kernel(j->ctx, j->activation)(gate, dy_up, gate, n);
         store_rounded(j, j->up, at, n, up);
         store_rounded(j, j->gate, at, n, gate);
     }

@@ -94,9 +94,9 @@ static void problem_create_of(problem *p, aoei_tier tier, const tiny_model *shap
     assert_true(p->pooled && p->workspace);
 }
 
-static void problem_create(problem *p, aoei_tier tier, int tanh_gelu, int with_dropout) {
+static void problem_create(problem *p, aoei_tier tier, aoei_activation activation, int with_dropout) {
     tiny_model shape = tiny_defaults();
-    shape.tanh_gelu = tanh_gelu;
+    shape.activation = activation;
     problem_create_of(p, tier, &shape, with_dropout);
 }
 
@@ -205,7 +205,7 @@ static void test_on_best_tier(void **state) {
     (void)state;
     for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
         problem p;
-        problem_create(&p, test_best_tier(), 0, with_dropout);
+        problem_create(&p, test_best_tier(), AOEI_GELU, with_dropout);
         for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
             for (size_t k = 0; k < OBJECTIVES; k++)
                 check(&p, (aoe_pooling)pooling, &objectives[k], with_dropout);
@@ -217,20 +217,21 @@ static void test_other_tiers(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier < (int)test_best_tier(); tier++) {
         problem p;
-        problem_create(&p, (aoei_tier)tier, 0, 1);
+        problem_create(&p, (aoei_tier)tier, AOEI_GELU, 1);
         check(&p, AOE_POOLING_FIRST_LAST_AVG, &objectives[OBJECTIVES - 1], 1);
         problem_destroy(&p);
     }
 }
 
-static void test_tanh_gelu(void **state) {
+static void test_activations(void **state) {
     (void)state;
-    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
-        problem p;
-        problem_create(&p, (aoei_tier)tier, 1, tier % 2);
-        check(&p, AOE_POOLING_CLS_LAST_AVG, &objectives[OBJECTIVES - 1], tier % 2);
-        problem_destroy(&p);
-    }
+    for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
+        for (int activation = AOEI_GELU_TANH; activation <= AOEI_QUICK_GELU; activation++) {
+            problem p;
+            problem_create(&p, (aoei_tier)tier, (aoei_activation)activation, tier % 2);
+            check(&p, AOE_POOLING_CLS_LAST_AVG, &objectives[OBJECTIVES - 1], tier % 2);
+            problem_destroy(&p);
+        }
 }
 
 /* Tests the options of every architecture. They include norms before the layers, RMSNorm, RoPE scalings, grouped heads, gated
@@ -323,7 +324,7 @@ static void test_update(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_on_best_tier),  cmocka_unit_test(test_other_tiers),
-                                       cmocka_unit_test(test_tanh_gelu),     cmocka_unit_test(test_architectures),
+                                       cmocka_unit_test(test_activations),   cmocka_unit_test(test_architectures),
                                        cmocka_unit_test(test_scale_and_sum), cmocka_unit_test(test_update)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 /* N is odd, and so large that the library divides the elements into more than two tasks. */
 enum { ROWS = 13, COLS = 2731, N = ROWS * COLS };
 
-static const aoei_activation activations[] = {AOEI_SILU, AOEI_GELU, AOEI_GELU_TANH};
+static const aoei_activation activations[] = {AOEI_SILU, AOEI_GELU, AOEI_GELU_TANH, AOEI_RELU, AOEI_QUICK_GELU};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
 /* Returns the activation at x and its derivative. */
@@ -30,6 +30,15 @@ static double value_of(aoei_activation a, double x, double *derivative) {
     if (a == AOEI_GELU_TANH) {
         *derivative = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
         return 0.5 * x * (1 + t);
+    }
+    if (a == AOEI_RELU) {
+        *derivative = x > 0;
+        return x > 0 ? x : 0;
+    }
+    if (a == AOEI_QUICK_GELU) {
+        const double q = 1 / (1 + exp(-1.702 * x));
+        *derivative = q + 1.702 * x * q * (1 - q);
+        return x * q;
     }
     *derivative = s + x * s * (1 - s);
     return x * s;

@@ -75,9 +75,9 @@ static void create_of(problem *p, aoei_tier tier, aoei_dtype type, const tiny_mo
     p->drop = (aoei_encoder_dropout){.hidden = 0.2, .attention = 0.3, .key = {21, 22}};
 }
 
-static void create(problem *p, aoei_tier tier, aoei_dtype type, int tanh_gelu, size_t vocab, size_t every) {
+static void create(problem *p, aoei_tier tier, aoei_dtype type, aoei_activation activation, size_t vocab, size_t every) {
     tiny_model shape = tiny_defaults();
-    shape.tanh_gelu = tanh_gelu;
+    shape.activation = activation;
     create_of(p, tier, type, &shape, vocab, every);
 }
 
@@ -93,22 +93,17 @@ static void destroy(problem *p) {
     aoe_context_destroy(p->ctx);
 }
 
-static double gelu(double x, int tanh_form) {
-    if (tanh_form)
-        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
-    return x * 0.5 * erfc(-x * sqrt(0.5));
-}
-
-/* Computes h[D] = norm(gelu(W x + b)), the transform before the decoder. */
+/* Computes h[D] = norm(f(W x + b)), where f is the activation of the head, the transform before the decoder. */
 static void head(const problem *p, const double *x, double *h) {
     const size_t D = p->config.hidden;
     double *const *w = p->reference.weights + aoei_head_slot(&p->config, 0);
+    const aoei_activation f = p->config.mlm_activation == AOEI_IDENTITY ? p->config.activation : p->config.mlm_activation;
     double mean = 0, variance = 0;
     for (size_t i = 0; i < D; i++) {
         double sum = w[AOEI_HW_TRANSFORM_BIAS] ? w[AOEI_HW_TRANSFORM_BIAS][i] : 0;
         for (size_t k = 0; k < D; k++)
             sum += w[AOEI_HW_TRANSFORM][i * D + k] * x[k];
-        h[i] = gelu(sum, p->config.activation == AOEI_GELU_TANH);
+        h[i] = bert_reference_activation(sum, f);
         mean += h[i] / (double)D;
     }
     for (size_t i = 0; i < D; i++)
@@ -218,10 +213,10 @@ static void check(problem *p, double loss_tolerance, double share) {
 static void test_gradients(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++)
-        for (int k = 0; k < 2; k++) {
+        for (int k = AOEI_GELU; k <= AOEI_QUICK_GELU; k++) {
             problem p;
-            create(&p, (aoei_tier)tier, AOEI_F32, k, 0, 3);
-            p.with_dropout = k == 0;
+            create(&p, (aoei_tier)tier, AOEI_F32, (aoei_activation)k, 0, 3);
+            p.with_dropout = k == AOEI_GELU;
             create_reference(&p);
             check(&p, LOSS_TOLERANCE, 1);
             destroy(&p);
@@ -241,13 +236,31 @@ static void test_without_biases(void **state) {
     destroy(&p);
 }
 
+/* RoBERTa with another activation in its layers than in its head. */
+static void silu_layers(aoei_encoder_config *c) {
+    tiny_roberta(c);
+    c->activation = AOEI_SILU;
+    c->mlm_activation = AOEI_GELU;
+}
+
+static void test_head_activation(void **state) {
+    (void)state;
+    problem p;
+    tiny_model shape = tiny_defaults();
+    shape.options = silu_layers;
+    create_of(&p, test_best_tier(), AOEI_F32, &shape, 0, 3);
+    create_reference(&p);
+    check(&p, LOSS_TOLERANCE, 1);
+    destroy(&p);
+}
+
 /* Factor for the tolerance of the test with a large vocabulary of V tokens. A SIMD lane adds V / 8 exponentials. The relative
  * error of this sum is about sqrt(V / 8) * 6e-8, or 8e-6. */
 #define BLOCKS_SHARE 4
 static void test_blocks(void **state) {
     (void)state;
     problem p;
-    create(&p, test_best_tier(), AOEI_F32, 0, 131072, 1);
+    create(&p, test_best_tier(), AOEI_F32, AOEI_GELU, 131072, 1);
     create_reference(&p);
     assert_int_equal(p.step.n_masked, TOKENS);
     assert_true(p.step.logits.rows < TOKENS);
@@ -266,7 +279,7 @@ static void test_bf16(void **state) {
     (void)state;
     for (int tier = AOEI_TIER_C; tier <= (int)test_best_tier(); tier++) {
         problem p;
-        create(&p, (aoei_tier)tier, AOEI_BF16, 0, 0, 3);
+        create(&p, (aoei_tier)tier, AOEI_BF16, AOEI_GELU, 0, 3);
         create_reference(&p);
         check(&p, BF16_TOLERANCE, BF16_TOLERANCE / TENSOR_TOLERANCE);
         destroy(&p);
@@ -278,7 +291,7 @@ static void test_bf16(void **state) {
 static void test_chunks(void **state) {
     (void)state;
     problem p;
-    create(&p, test_best_tier(), AOEI_F32, 0, 0, 4);
+    create(&p, test_best_tier(), AOEI_F32, AOEI_GELU, 0, 4);
     const size_t n = p.step.params.count;
     float *once = malloc(n * sizeof *once), *twice = malloc(n * sizeof *twice);
     assert_true(once && twice);
@@ -313,8 +326,8 @@ static void test_chunks(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_without_biases),
-                                       cmocka_unit_test(test_blocks), cmocka_unit_test(test_bf16),
-                                       cmocka_unit_test(test_chunks)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_without_biases), cmocka_unit_test(test_head_activation),
+        cmocka_unit_test(test_blocks),    cmocka_unit_test(test_bf16),           cmocka_unit_test(test_chunks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

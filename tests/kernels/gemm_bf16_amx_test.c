@@ -313,7 +313,7 @@ static product random_product(aoei_rng *r, size_t M, size_t N, size_t K) {
         return p;
     p.bias = coin(r);
     p.scale = coin(r);
-    p.activation = coin(r) ? AOEI_IDENTITY : coin(r) ? AOEI_GELU : AOEI_GELU_TANH;
+    p.activation = coin(r) ? AOEI_IDENTITY : (aoei_activation)(1 + aoei_rng_below(r, AOEI_QUICK_GELU));
     p.gate = p.activation != AOEI_IDENTITY && coin(r);
     p.pre = p.activation != AOEI_IDENTITY && !p.gate && coin(r);
     p.residual = coin(r);

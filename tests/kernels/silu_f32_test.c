@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Tests SiLU and its gradient on every instruction set against the C library in double. The tests cover lengths, alignments,
- * special values, and a sweep over floats of all magnitudes.
+ * Tests SiLU, the approximation of GELU by a logistic function, and their gradients on every instruction set against the C
+ * library in double. The tests cover lengths, alignments, special values, and a sweep over floats of all magnitudes.
  *
- * The value is x times the logistic function of x. Its relative error consists of the error of e^-x and of the roundings of a
- * sum and a quotient; the tolerance in kernels.def is the upper bound. If e^-x overflows in float32, the value is 0.
+ * The value is x times the logistic function of z = scale x, where scale is 1 or AOEI_QUICK_GELU_SCALE. Its relative error
+ * consists of the error of e^-z and of the roundings of a sum and a quotient; the tolerance in kernels.def is the upper bound.
+ * If scale is not 1, the roundings of scale and z also contribute eps |z| for z < 0. If e^-z overflows in float32, the value is
+ * 0.
  */
 #include <float.h>
 #include <math.h>
@@ -21,15 +23,33 @@ static double logistic(double z) {
     return z < 0 ? exp(z) / (1 + exp(z)) : 1 / (1 + exp(-z));
 }
 
+/* The tested operation: 0: SiLU, 1: the approximation of GELU. */
+static int quick;
+
+static double scale(void) {
+    return quick ? AOEI_QUICK_GELU_SCALE : 1;
+}
+
+static void value_of(const aoei_kernels *k, float *y, const float *x, size_t n) {
+    (quick ? k->quick_gelu_f32 : k->silu_f32)(y, x, n);
+}
+
+static void gradient_of(const aoei_kernels *k, float *dx, const float *dy, const float *x, size_t n) {
+    (quick ? k->quick_gelu_grad_f32 : k->silu_grad_f32)(dx, dy, x, n);
+}
+
 static void check_value(float y, float x, aoei_tier tier, size_t n, size_t i) {
-    const double v = (double)x, want = v * logistic(v);
-    test_value(y, want, kernel_tolerance("silu_f32") * EPS32 * fabs(want) + VANISHED, "silu", tier, n, i);
+    const double v = (double)x, z = scale() * v, want = v * logistic(z);
+    const double units = kernel_tolerance(quick ? "quick_gelu_f32" : "silu_f32") + (quick && z < 0 ? fabs(z) : 0);
+    test_value(y, want, units * EPS32 * fabs(want) + VANISHED, quick ? "quick gelu" : "silu", tier, n, i);
 }
 
 static void check_gradient(float dx, float dy, float x, aoei_tier tier, size_t n, size_t i) {
-    const double v = (double)x, s = logistic(v), second = v * s * logistic(-v), one = (double)dy;
-    const double bound = kernel_tolerance("silu_grad_f32") * EPS32 * (s + 2 * fabs(second));
-    test_value(dx, one * (s + second), fabs(one) * (bound + VANISHED), "silu gradient", tier, n, i);
+    const double z = scale() * (double)x, s = logistic(z), second = z * s * logistic(-z), one = (double)dy;
+    const double units = kernel_tolerance(quick ? "quick_gelu_grad_f32" : "silu_grad_f32");
+    const double bound = units * (s + 2 * fabs(second)) + (quick ? fabs(z) * ((z < 0 ? s : 0) + fabs(second)) : 0);
+    test_value(dx, one * (s + second), fabs(one) * (EPS32 * bound + VANISHED), quick ? "quick gelu gradient" : "silu gradient",
+               tier, n, i);
 }
 
 static void lengths(const aoei_kernels *k) {
@@ -40,15 +60,15 @@ static void lengths(const aoei_kernels *k) {
             for (size_t i = 0; i < n; i++)
                 if ((i + n) % 2)
                     x.data[i] = test_specials[(i * 5 + n) % test_n_specials];
-            k->silu_f32(y.data, x.data, n);
-            k->silu_grad_f32(dx.data, dy.data, x.data, n);
+            value_of(k, y.data, x.data, n);
+            gradient_of(k, dx.data, dy.data, x.data, n);
             for (size_t i = 0; i < n; i++) {
                 check_value(y.data[i], x.data[i], k->tier, n, i);
                 check_gradient(dx.data[i], dy.data[i], x.data[i], k->tier, n, i);
             }
-            k->silu_grad_f32(dy.data, dy.data, x.data, n);
+            gradient_of(k, dy.data, dy.data, x.data, n);
             test_same_floats(dy.data, dx.data, n);
-            k->silu_f32(x.data, x.data, n);
+            value_of(k, x.data, x.data, n);
             test_same_floats(x.data, y.data, n);
             test_span *all[] = {&x, &dy, &y, &dx};
             for (size_t i = 0; i < 4; i++)
@@ -72,7 +92,7 @@ static void sweep(const aoei_kernels *k, void (*check)(const aoei_kernels *k, co
 
 static void check_values(const aoei_kernels *k, const float *x, size_t n) {
     float y[SWEEP_BLOCK];
-    k->silu_f32(y, x, n);
+    value_of(k, y, x, n);
     for (size_t i = 0; i < n; i++)
         check_value(y[i], x[i], k->tier, n, i);
 }
@@ -81,7 +101,7 @@ static void check_gradients(const aoei_kernels *k, const float *x, size_t n) {
     float dx[SWEEP_BLOCK], one[SWEEP_BLOCK];
     for (size_t i = 0; i < n; i++)
         one[i] = 1;
-    k->silu_grad_f32(dx, one, x, n);
+    gradient_of(k, dx, one, x, n);
     for (size_t i = 0; i < n; i++)
         check_gradient(dx[i], 1, x[i], k->tier, n, i);
 }
@@ -103,8 +123,8 @@ static void limits(const aoei_kernels *k) {
     for (size_t i = 0; i < N; i++)
         one[i] = 1;
     for (size_t n = 1; n <= N; n++) {
-        k->silu_f32(y, x, n);
-        k->silu_grad_f32(dx, one, x, n);
+        value_of(k, y, x, n);
+        gradient_of(k, dx, one, x, n);
         for (size_t i = 0; i < n && i < FINITE; i++) {
             test_value(y[i], x[i] > 0 ? (double)x[i] : 0, 0, "silu", k->tier, n, i);
             test_value(dx[i], x[i] > 0, 0, "silu gradient", k->tier, n, i);
@@ -117,12 +137,16 @@ static void limits(const aoei_kernels *k) {
 
 static void test_all(void **state) {
     (void)state;
-    kernel_each_tier("silu_f32", lengths);
-    kernel_each_tier("silu_grad_f32", lengths);
-    kernel_each_tier("silu_f32", sweep_values);
-    kernel_each_tier("silu_grad_f32", sweep_gradients);
-    kernel_each_tier("silu_f32", limits);
-    kernel_each_tier("silu_grad_f32", limits);
+    for (quick = 0; quick < 2; quick++) {
+        const char *values = quick ? "quick_gelu_f32" : "silu_f32",
+                   *gradients = quick ? "quick_gelu_grad_f32" : "silu_grad_f32";
+        kernel_each_tier(values, lengths);
+        kernel_each_tier(gradients, lengths);
+        kernel_each_tier(values, sweep_values);
+        kernel_each_tier(gradients, sweep_gradients);
+        kernel_each_tier(values, limits);
+        kernel_each_tier(gradients, limits);
+    }
 }
 
 int main(void) {

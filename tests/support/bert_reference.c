@@ -83,9 +83,11 @@ static void linear(double *y, const double *x, const double *w, const double *b,
         }
 }
 
-/* Returns the activation of x. `form` is exact GELU, GELU with the tanh approximation (Hendrycks and Gimpel 2016), or SiLU
- * (Elfwing et al. 2017). */
-static double activation(double x, aoei_activation form) {
+double bert_reference_activation(double x, aoei_activation form) {
+    if (form == AOEI_RELU)
+        return x > 0 ? x : 0;
+    if (form == AOEI_QUICK_GELU)
+        return x / (1 + exp(-1.702 * x));
     if (form == AOEI_SILU)
         return x / (1 + exp(-x));
     if (form == AOEI_GELU_TANH)
@@ -311,7 +313,8 @@ static void feed_forward(const bert_reference *r, double *y, const double *x, si
     if (c->gated)
         linear(gate, x, w[AOEI_LW_GATE], w[AOEI_LW_GATE_BIAS], T, D, I);
     for (size_t i = 0; i < T * I; i++)
-        up[i] = c->gated ? activation(gate[i], c->activation) * up[i] : activation(up[i], c->activation);
+        up[i] = c->gated ? bert_reference_activation(gate[i], c->activation) * up[i]
+                         : bert_reference_activation(up[i], c->activation);
     linear(y, up, w[AOEI_LW_DOWN], w[AOEI_LW_DOWN_BIAS], T, I, D);
     if (c->branch_norms)
         norm(r, y, y, w + AOEI_LW_NORM4, T);

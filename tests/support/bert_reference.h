@@ -25,6 +25,9 @@ void bert_reference_create(bert_reference *r, const aoe_context *ctx, const aoei
                            const aoei_batch *batch, const aoei_encoder_dropout *drop);
 void bert_reference_destroy(bert_reference *r);
 void bert_reference_forward(bert_reference *r);
+/* Returns the activation of x: exact GELU, GELU with the tanh approximation or with a logistic function (Hendrycks and Gimpel
+ * 2016), SiLU (Elfwing et al. 2017), or ReLU. */
+double bert_reference_activation(double x, aoei_activation form);
 /* Writes the pooled vectors of the most recent forward pass to out[n_texts, D]. */
 void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *out);
 

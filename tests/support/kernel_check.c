@@ -192,3 +192,21 @@ void kernel_check_bits(float value, float expected, const char *what, size_t row
     if (bits_of(&value) != bits_of(&expected))
         fail_msg("%s: row %zu column %zu is %.9g, expected the bits of %.9g", what, row, col, (double)value, (double)expected);
 }
+
+aoei_gelu_f32_fn *kernel_activation(const aoei_kernels *k, aoei_activation activation) {
+    aoei_gelu_f32_fn *const all[] = {[AOEI_GELU] = k->gelu_f32,
+                                     [AOEI_GELU_TANH] = k->gelu_tanh_f32,
+                                     [AOEI_SILU] = k->silu_f32,
+                                     [AOEI_RELU] = k->relu_f32,
+                                     [AOEI_QUICK_GELU] = k->quick_gelu_f32};
+    return all[activation];
+}
+
+aoei_gelu_grad_f32_fn *kernel_activation_grad(const aoei_kernels *k, aoei_activation activation) {
+    aoei_gelu_grad_f32_fn *const all[] = {[AOEI_GELU] = k->gelu_grad_f32,
+                                          [AOEI_GELU_TANH] = k->gelu_tanh_grad_f32,
+                                          [AOEI_SILU] = k->silu_grad_f32,
+                                          [AOEI_RELU] = k->relu_grad_f32,
+                                          [AOEI_QUICK_GELU] = k->quick_gelu_grad_f32};
+    return all[activation];
+}

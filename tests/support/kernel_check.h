@@ -73,4 +73,8 @@ void kernel_check_value(float value, double expected, double bound, const char *
 /* Asserts that value and expected have equal bits. `what`, row and col appear in the message. */
 void kernel_check_bits(float value, float expected, const char *what, size_t row, size_t col);
 
+/* Returns the kernel of an activation other than AOEI_IDENTITY, or of its gradient. */
+aoei_gelu_f32_fn *kernel_activation(const aoei_kernels *k, aoei_activation activation);
+aoei_gelu_grad_f32_fn *kernel_activation_grad(const aoei_kernels *k, aoei_activation activation);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Checks for matmul kernels; see product_check.h.
  */
+#include "kernel_check.h"
 #include "product_check.h"
 
 #include <math.h>
@@ -278,14 +279,14 @@ static void free_extras(extras *e) {
 static float activate(const aoei_kernels *k, aoei_activation activation, float x) {
     float y = x;
     if (activation != AOEI_IDENTITY)
-        (activation == AOEI_GELU ? k->gelu_f32 : k->gelu_tanh_f32)(&y, &x, 1);
+        kernel_activation(k, activation)(&y, &x, 1);
     return y;
 }
 
 static float activate_backward(const aoei_kernels *k, aoei_activation activation, float gradient, float x) {
     float y = gradient;
     if (activation != AOEI_IDENTITY)
-        (activation == AOEI_GELU ? k->gelu_grad_f32 : k->gelu_tanh_grad_f32)(&y, &gradient, &x, 1);
+        kernel_activation_grad(k, activation)(&y, &gradient, &x, 1);
     return y;
 }
 
@@ -396,7 +397,7 @@ product_case product_random(aoei_rng *r, aoei_dtype type, size_t M, size_t N, si
                       .scale = (int)aoei_rng_below(r, 2),
                       .bias = (int)aoei_rng_below(r, 2),
                       .pre = (int)aoei_rng_below(r, 2),
-                      .activation = (aoei_activation)aoei_rng_below(r, 3),
+                      .activation = (aoei_activation)aoei_rng_below(r, AOEI_QUICK_GELU + 1),
                       .gate = (product_source)aoei_rng_below(r, PRODUCT_SOURCES),
                       .residual = (product_source)aoei_rng_below(r, PRODUCT_SOURCES)};
     return consistent(p, type);
@@ -428,7 +429,7 @@ void product_test_shapes(const aoei_kernels *k, aoei_dtype type) {
 
 void product_test_options(const aoei_kernels *k, aoei_dtype type) {
     aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
-    enum { SOURCES = PRODUCT_SOURCES * PRODUCT_SOURCES, ALL = 2 * 2 * 2 * 2 * 3 * SOURCES };
+    enum { SOURCES = PRODUCT_SOURCES * PRODUCT_SOURCES, ALL = 2 * 2 * 2 * 2 * (AOEI_QUICK_GELU + 1) * SOURCES };
     for (unsigned i = 0; i < ALL; i++) {
         const unsigned bits = i / SOURCES;
         const product_case p = {.M = kernel_size(&r, 1, 31),

@@ -20,6 +20,7 @@
 #include "encoder/arch_deberta.h"
 #include "encoder/arch_gemma3.h"
 #include "encoder/arch_jina_bert.h"
+#include "encoder/arch_keys.h"
 #include "encoder/arch_distilbert.h"
 #include "encoder/arch_electra.h"
 #include "encoder/arch_gte.h"
@@ -58,7 +59,7 @@ void tiny_config(aoei_encoder_config *c, const tiny_model *o) {
                                       .vocab = tiny_vocab(),
                                       .positions = o->positions,
                                       .token_types = o->types,
-                                      .activation = o->tanh_gelu ? AOEI_GELU_TANH : AOEI_GELU,
+                                      .activation = o->activation == AOEI_IDENTITY ? AOEI_GELU : o->activation,
                                       .norm_eps = 1e-12,
                                       .hidden_dropout = o->dropout,
                                       .attention_dropout = o->dropout};
@@ -282,7 +283,7 @@ static void write_config(const char *dir, const tiny_model *o) {
         "\"type_vocab_size\": %zu, \"layer_norm_eps\": 1e-12, \"hidden_act\": \"%s\", \"hidden_dropout_prob\": %g, "
         "\"attention_probs_dropout_prob\": %g}",
         o->hidden, o->heads, o->intermediate, o->layers, tiny_vocab(), o->positions, o->types,
-        o->tanh_gelu ? "gelu_new" : "gelu", o->dropout, o->dropout);
+        aoei_activation_name(o->activation == AOEI_IDENTITY ? AOEI_GELU : o->activation), o->dropout, o->dropout);
     free(test_write_text(dir, "config.json", text));
 }
 

@@ -15,7 +15,7 @@
 
 typedef struct tiny_model {
     size_t hidden, layers, heads, intermediate, positions, types;
-    int tanh_gelu; /* 1: GELU with the tanh approximation */
+    aoei_activation activation; /* activation of the feed-forward layers; AOEI_IDENTITY: exact GELU */
     /* tiny_roberta or another function below, which selects an architecture; NULL: BERT */
     void (*options)(aoei_encoder_config *c);
     double dropout;     /* dropout probability of hidden states and attention in config.json */

@@ -47,7 +47,7 @@ static void steep_deberta(aoei_encoder_config *c) {
 static const tiny_model shapes[] = {
     {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 80, .types = 2},
     {.hidden = 40, .layers = 1, .heads = 5, .intermediate = 72, .positions = 70, .types = 0},
-    {.hidden = 33, .layers = 3, .heads = 3, .intermediate = 50, .positions = 70, .types = 1, .tanh_gelu = 1},
+    {.hidden = 33, .layers = 3, .heads = 3, .intermediate = 50, .positions = 70, .types = 1, .activation = AOEI_GELU_TANH},
     {.hidden = 16, .layers = 2, .heads = 2, .intermediate = 24, .positions = 72, .options = tiny_roberta},
     {.hidden = 32, .layers = 2, .heads = 4, .intermediate = 40, .positions = 70, .options = tiny_llama},
     {.hidden = 24, .layers = 2, .heads = 2, .intermediate = 33, .positions = 70, .options = tiny_mistral},

@@ -78,7 +78,7 @@ static void uses_defaults_for_missing_keys(void **state) {
     assert_int_equal(c.token_types, 2);
 }
 
-/* Tests that both variants of GELU are recognized by all their names in config.json, and are written to config.json. */
+/* Tests that all activations are recognized by all their names in config.json, and are written to config.json. */
 static void reads_and_writes_activations(void **state) {
     (void)state;
     static const struct {
@@ -90,7 +90,11 @@ static void reads_and_writes_activations(void **state) {
                  {"\"gelu_pytorch_tanh\"", "gelu_new", AOEI_GELU_TANH},
                  {"\"gelu_fast\"", "gelu_new", AOEI_GELU_TANH},
                  {"\"gelu_accurate\"", "gelu_new", AOEI_GELU_TANH},
-                 {"\"gelu_python\"", "gelu", AOEI_GELU}};
+                 {"\"gelu_python\"", "gelu", AOEI_GELU},
+                 {"\"quick_gelu\"", "quick_gelu", AOEI_QUICK_GELU},
+                 {"\"silu\"", "silu", AOEI_SILU},
+                 {"\"swish\"", "silu", AOEI_SILU},
+                 {"\"relu\"", "relu", AOEI_RELU}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_encoder_config c;
         assert_int_equal(read_with(&c, "hidden_act", cases[i].value, NULL), 0);
@@ -112,8 +116,10 @@ static void rejects_values_for_bert(void **state) {
         {"model_type", "\"t5\"", "architecture 't5' is not supported (supported: bert, roberta, xlm-roberta, ",
          AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
-        {"hidden_act", "\"relu\"",
-         "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast)", AOE_EUNSUPPORTED},
+        {"hidden_act", "\"mish\"",
+         "hidden_act \"mish\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, silu, "
+         "relu)",
+         AOE_EUNSUPPORTED},
         {"position_embedding_type", "\"relative_key\"", "position_embedding_type \"relative_key\" is not supported",
          AOE_EUNSUPPORTED},
         {"is_decoder", "3", "\"is_decoder\" is not true or false", AOE_EFORMAT},
@@ -614,10 +620,7 @@ static void rejects_values_for_other_architectures(void **state) {
         int code;
     } cases[] = {
         {"roberta", "\"pad_token_id\": 200", "\"max_position_embeddings\" is 100; it must be between 202 and", AOE_EFORMAT},
-        {"roberta", "\"hidden_act\": \"silu\"", "hidden_act \"silu\" is not supported (supported: gelu,", AOE_EUNSUPPORTED},
-        {"llama", "\"hidden_act\": \"relu\"",
-         "hidden_act \"relu\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, silu)",
-         AOE_EUNSUPPORTED},
+        {"roberta", "\"hidden_act\": \"tanh\"", "hidden_act \"tanh\" is not supported (supported: gelu,", AOE_EUNSUPPORTED},
         {"llama", "\"num_key_value_heads\": 3", "num_attention_heads 4 is not a multiple of num_key_value_heads 3",
          AOE_EFORMAT},
         {"llama", "\"num_key_value_heads\": 8", "\"num_key_value_heads\" is 8; it must be between 1 and 4", AOE_EFORMAT},

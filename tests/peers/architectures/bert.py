@@ -13,6 +13,10 @@ def bert(**keys):
 VARIANTS = {
     "default": bert(),
     "gelu_new": bert(hidden_act="gelu_new"),
+    "gelu_fast": bert(hidden_act="gelu_fast"),
+    "quick_gelu": bert(hidden_act="quick_gelu"),
+    "silu": bert(hidden_act="silu"),
+    "relu": bert(hidden_act="relu"),
     "eps": bert(layer_norm_eps=1e-3),
     "one_type": bert(type_vocab_size=1),
     "decoder": bert(is_decoder=True),

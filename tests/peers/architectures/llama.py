@@ -12,6 +12,8 @@ def rope(**keys):
 
 VARIANTS = {
     "llama": lambda: (LlamaModel, LlamaConfig(**SIZES)),
+    "llama_relu": lambda: (LlamaModel, LlamaConfig(**SIZES, hidden_act="relu")),
+    "llama_quick_gelu": lambda: (LlamaModel, LlamaConfig(**SIZES, hidden_act="quick_gelu")),
     "llama_biases": lambda: (LlamaModel, LlamaConfig(**SIZES, attention_bias=True, mlp_bias=True)),
     "llama_linear": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(rope_type="linear", factor=2.0))),
     "llama_llama3": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(
