@@ -174,7 +174,8 @@ AOE_API int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *
 
 /* ----------------------------------------------------------------- embedding */
 
-/* An embedder computes the embeddings of texts and owns the memory for activations. Only one thread may use it at a time. */
+/* An embedder computes the embeddings of texts, or the scores of pairs if its model is a cross-encoder, and owns the memory for
+ * activations. Only one thread may use it at a time. */
 typedef struct aoe_embedder aoe_embedder;
 typedef struct aoe_embedder_options aoe_embedder_options; /* defined below */
 
@@ -199,6 +200,33 @@ AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *v
 /* Returns the index of the text that caused the last call of aoe_embed to fail, or SIZE_MAX if no text was the cause. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* the model of the embedder; borrowed */
+
+/* ------------------------------------------------------------ cross-encoders */
+
+/* Function that a cross-encoder applies to its outputs (logits), from config_sentence_transformers.json or config.json; if they
+ * contain none, SIGMOID for one output and LOGIT for several. */
+typedef enum aoe_score_activation {
+    AOE_SCORE_LOGIT,   /* none: the scores are logits */
+    AOE_SCORE_SIGMOID, /* 1 / (1 + exp(-x)) */
+    AOE_SCORE_SOFTMAX, /* softmax over the outputs of a pair */
+    AOE_SCORE_TANH     /* tanh(x) */
+} aoe_score_activation;
+
+/* Returns the number of scores per pair of a model that was opened with options.cross_encoder, or 0 for an embedding model. */
+AOE_API size_t aoe_model_classes(const aoe_model *m);
+/* Returns the activation function of a cross-encoder. */
+AOE_API aoe_score_activation aoe_model_activation(const aoe_model *m);
+/* Returns the name of an activation function: "logit", "sigmoid", "softmax" or "tanh"; static string. NULL: unknown value. */
+AOE_API const char *aoe_score_activation_name(aoe_score_activation a);
+/* Computes the scores of n pairs of texts with a cross-encoder: the embedder `e` must belong to a model that was opened with
+ * options.cross_encoder. Pair i consists of first[i] (the query) and second[i] (the document), which the model reads as one
+ * sequence of tokens. If a pair has more tokens than the maximum sequence length, the longer text is truncated first. The
+ * prompt of the model is added to the first text. scores: [n, C], where C is aoe_model_classes, owned by the caller, with the
+ * activation function of the model applied. info: [n], owned by the caller. As in aoe_embed, the scores of a pair do not depend
+ * on the other pairs and on the number of threads. Errors: see aoe_embed; aoe_embed_failed_text returns the index of a pair
+ * that failed. */
+AOE_API int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *second, size_t n, float *scores,
+                            aoe_text_info *AOE_NULLABLE info, aoe_error *AOE_NULLABLE err);
 
 /* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
 AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
@@ -283,6 +311,10 @@ struct aoe_model_options {
     /* Name of a prompt of the model directory, which is used instead of `prompt`; NULL (default): none. The name "document"
      * means the first of the prompts "document", "passage" and "corpus" that exists. */
     const char *prompt_name;
+    /* 1: open a cross-encoder: a model with a classification head, which scores pairs of texts (aoe_score_pairs). A model that
+     * is opened in this way computes no embeddings; `pooling` and `normalize` must be AUTO. 0 (default): open an embedding
+     * model; a classification head is ignored */
+    int cross_encoder;
     int prompt_optional; /* 1: if the model directory has no prompt prompt_name, its default prompt is used; 0 (default): this
                             is an error */
 };

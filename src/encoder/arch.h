@@ -27,7 +27,8 @@ typedef struct aoei_fused {
     size_t kinds[3]; /* [n] kinds of the weights (AOEI_LW_*), in the order of their rows */
 } aoei_fused;
 
-struct aoei_encoder_ops; /* encoder_ops.h */
+struct aoei_encoder_ops;         /* encoder_ops.h */
+struct aoei_classification_head; /* classification_head.h */
 
 /* An architecture. Strings, arrays and tables have static storage. A member may be NULL or 0 only if its comment says what this
  * means. */
@@ -42,6 +43,7 @@ struct aoei_arch {
     const char *mlm_class_name; /* value that is written to "architectures" for models with a masked-LM head, such as
                                    "BertForMaskedLM"; NULL: the architecture does not support this head */
     const char *mlm_prefix; /* prefix of the names of the encoder's tensors in a model with a masked-LM head, such as "bert." */
+    const struct aoei_classification_head *head; /* classification head of cross-encoders; NULL: not supported */
     /* NULL-terminated list of the possible prefixes of tensor names in checkpoints, such as "" and "bert." */
     const char *const *prefixes;
 

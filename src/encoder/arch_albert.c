@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 
 static const char *const prefixes[] = {"", "albert.", NULL};
@@ -75,9 +76,19 @@ static void name_albert(char *out, size_t size, aoei_slot_group group, size_t ki
         aoei_bert_name(out, size, group, kind, layer);
 }
 
+static const aoei_classification_head head = {
+    .class_name = "AlbertForSequenceClassification",
+    .prefix = "albert.",
+    .pooling = AOE_POOLING_CLS,
+    .n = 3,
+    .module = {{.kind = AOEI_MODULE_DENSE, .name = "pooler", .in_encoder = 1, .activation = AOEI_DENSE_TANH},
+               {.kind = AOEI_MODULE_DROPOUT, .dropout_key = "classifier_dropout_prob", .dropout = 0.1},
+               {.kind = AOEI_MODULE_DENSE, .name = "classifier"}}};
+
 const aoei_arch aoei_arch_albert = {
     .model_type = "albert",
     .class_name = "AlbertModel",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = defaults_albert,
     .read = read_albert,

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 
 static const char *const prefixes[] = {"", "bert.", NULL};
@@ -112,11 +113,15 @@ size_t aoei_bert_max_length(const aoei_encoder_config *c) {
     return c->positions - c->position_offset;
 }
 
+static const aoei_classification_head head = {
+    .class_name = "BertForSequenceClassification", .prefix = "bert.", AOEI_BERT_HEAD_MODULES};
+
 const aoei_arch aoei_arch_bert = {
     .model_type = "bert",
     .class_name = "BertModel",
     .mlm_class_name = "BertForMaskedLM",
     .mlm_prefix = "bert.",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = aoei_bert_defaults,
     .read = aoei_bert_read_causal,

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 
 static const char *const prefixes[] = {"", "deberta.", NULL};
@@ -170,9 +171,23 @@ static void name_deberta(char *out, size_t size, aoei_slot_group group, size_t k
         aoei_bert_name(out, size, group, kind, layer);
 }
 
+static const aoei_classification_head head = {
+    .class_name = "DebertaV2ForSequenceClassification",
+    .prefix = "deberta.",
+    .pooling = AOE_POOLING_CLS,
+    .n = 4,
+    .module = {{.kind = AOEI_MODULE_DROPOUT, .dropout_key = "pooler_dropout"},
+               {.kind = AOEI_MODULE_DENSE,
+                .name = "pooler.dense",
+                .activation = AOEI_DENSE_GELU,
+                .activation_key = "pooler_hidden_act"},
+               {.kind = AOEI_MODULE_DROPOUT, .dropout_key = "cls_dropout", .dropout = -1},
+               {.kind = AOEI_MODULE_DENSE, .name = "classifier"}}};
+
 const aoei_arch aoei_arch_deberta = {
     .model_type = "deberta-v2",
     .class_name = "DebertaV2Model",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = defaults_deberta,
     .read = read_deberta,

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 
 static const char *const prefixes[] = {"", "distilbert.", NULL};
@@ -82,11 +83,21 @@ static void name_distilbert(char *out, size_t size, aoei_slot_group group, size_
         aoei_bert_name(out, size, group, kind, layer);
 }
 
+static const aoei_classification_head head = {
+    .class_name = "DistilBertForSequenceClassification",
+    .prefix = "distilbert.",
+    .pooling = AOE_POOLING_CLS,
+    .n = 3,
+    .module = {{.kind = AOEI_MODULE_DENSE, .name = "pre_classifier", .activation = AOEI_DENSE_RELU},
+               {.kind = AOEI_MODULE_DROPOUT, .dropout_key = "seq_classif_dropout", .dropout = 0.2},
+               {.kind = AOEI_MODULE_DENSE, .name = "classifier"}}};
+
 const aoei_arch aoei_arch_distilbert = {
     .model_type = "distilbert",
     .class_name = "DistilBertModel",
     .mlm_class_name = "DistilBertForMaskedLM",
     .mlm_prefix = "distilbert.",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = defaults_distilbert,
     .read = read_distilbert,

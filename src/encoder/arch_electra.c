@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 
 static const char *const prefixes[] = {"", "electra.", NULL};
@@ -37,9 +38,14 @@ static void name_electra(char *out, size_t size, aoei_slot_group group, size_t k
         aoei_bert_name(out, size, group, kind, layer);
 }
 
+static const aoei_classification_head head = {.class_name = "ElectraForSequenceClassification",
+                                              .prefix = "electra.",
+                                              AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_GELU, "classifier_dropout")};
+
 const aoei_arch aoei_arch_electra = {
     .model_type = "electra",
     .class_name = "ElectraModel",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = aoei_bert_defaults,
     .read = read_electra,

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/arch_llama.h"
 #include "encoder/transformer.h"
 
@@ -140,9 +141,12 @@ static void name_gemma3(char *out, size_t size, aoei_slot_group group, size_t ki
         aoei_llama_name(out, size, group, kind, layer);
 }
 
+static const aoei_classification_head head = {.class_name = "Gemma3TextForSequenceClassification", AOEI_CAUSAL_HEAD_MODULES};
+
 const aoei_arch aoei_arch_gemma3 = {
     .model_type = "gemma3_text",
     .class_name = "Gemma3TextModel",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = defaults_gemma3,
     .read = read_gemma3,

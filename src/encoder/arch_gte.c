@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/arch_llama.h"
 #include "encoder/arch_nomic.h"
 #include "encoder/transformer.h"
@@ -150,16 +151,21 @@ static const aoei_fused fused[] = {{3, {AOEI_LW_Q, AOEI_LW_K, AOEI_LW_V}},
                                    {2, {AOEI_LW_UP, AOEI_LW_GATE}},
                                    {0, {0}}};
 
+static const aoei_classification_head head_new = {
+    .class_name = "NewForSequenceClassification", .prefix = "new.", AOEI_BERT_HEAD_MODULES};
+static const aoei_classification_head head_gte = {
+    .class_name = "GteForSequenceClassification", .prefix = "gte.", AOEI_BERT_HEAD_MODULES};
+
 #define COMMON                                                                                                                 \
     .read = read_gte, .check = aoei_transformer_check, .write = write_gte, .set_shape = aoei_transformer_set_shape,            \
     .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops, .max_length = aoei_bert_max_length,         \
     .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_CLS, .supports_adapters = 1
 #define NEW                                                                                                                    \
-    .model_type = "new", .class_name = "NewModel", .mlm_class_name = "NewForMaskedLM", .mlm_prefix = "new.",                   \
-    .prefixes = prefixes_new, .defaults = defaults_new, COMMON
+    .model_type = "new", .class_name = "NewModel", .head = &head_new, .mlm_class_name = "NewForMaskedLM",                      \
+    .mlm_prefix = "new.", .prefixes = prefixes_new, .defaults = defaults_new, COMMON
 #define GTE                                                                                                                    \
-    .model_type = "gte", .class_name = "GteModel", .mlm_class_name = "GteForMaskedLM", .mlm_prefix = "gte.",                   \
-    .prefixes = prefixes_gte, .defaults = defaults_gte, COMMON
+    .model_type = "gte", .class_name = "GteModel", .head = &head_gte, .mlm_class_name = "GteForMaskedLM",                      \
+    .mlm_prefix = "gte.", .prefixes = prefixes_gte, .defaults = defaults_gte, COMMON
 
 static const aoei_arch new_split = {NEW, .name = name_split, .fused = fused + 2};
 static const aoei_arch *const layouts_new[] = {&aoei_arch_new, &new_split, NULL};

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 
 /* repositories of the published implementations */
@@ -127,11 +128,15 @@ static void name_code(char *out, size_t size, aoei_slot_group group, size_t kind
 static const aoei_fused gate_first[] = {{2, {AOEI_LW_GATE, AOEI_LW_UP}}, {0, {0}}};
 static const aoei_fused up_first[] = {{2, {AOEI_LW_UP, AOEI_LW_GATE}}, {0, {0}}};
 
+static const aoei_classification_head head_jina = {
+    .class_name = "JinaBertForSequenceClassification", .prefix = "bert.", AOEI_BERT_HEAD_MODULES};
+
 #define JINA                                                                                                                   \
-    .model_type = "jina_bert", .class_name = "JinaBertModel", .mlm_class_name = "JinaBertForMaskedLM", .mlm_prefix = "bert.",  \
-    .prefixes = prefixes, .read = read_jina, .check = aoei_transformer_check, .set_shape = aoei_transformer_set_shape,         \
-    .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops, .max_length = aoei_bert_max_length,         \
-    .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG, .supports_adapters = 1
+    .model_type = "jina_bert", .class_name = "JinaBertModel", .head = &head_jina, .mlm_class_name = "JinaBertForMaskedLM",     \
+    .mlm_prefix = "bert.", .prefixes = prefixes, .read = read_jina, .check = aoei_transformer_check,                           \
+    .set_shape = aoei_transformer_set_shape, .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops,    \
+    .max_length = aoei_bert_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,              \
+    .supports_adapters = 1
 
 const aoei_arch aoei_arch_jina_bert = {JINA,
                                        .recognizes = recognizes_jina,

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 #include "nn/rope.h"
 
@@ -524,6 +525,13 @@ size_t aoei_llama_max_length(const aoei_encoder_config *c) {
     return stretched > (double)c->positions && stretched < 1e9 ? (size_t)stretched : c->positions;
 }
 
+static const aoei_classification_head head_llama = {.class_name = "LlamaForSequenceClassification", AOEI_CAUSAL_HEAD_MODULES};
+static const aoei_classification_head head_mistral = {.class_name = "MistralForSequenceClassification",
+                                                      AOEI_CAUSAL_HEAD_MODULES};
+static const aoei_classification_head head_ministral = {.class_name = "MinistralForSequenceClassification",
+                                                        AOEI_CAUSAL_HEAD_MODULES};
+static const aoei_classification_head head_qwen2 = {.class_name = "Qwen2ForSequenceClassification", AOEI_CAUSAL_HEAD_MODULES};
+
 #define LLAMA                                                                                                                  \
     .prefixes = prefixes, .check = aoei_transformer_check, .set_shape = aoei_transformer_set_shape,                            \
     .print_sizes = aoei_transformer_print_sizes, .name = aoei_llama_name, .encoder = &aoei_transformer_ops,                    \
@@ -532,24 +540,28 @@ size_t aoei_llama_max_length(const aoei_encoder_config *c) {
 
 const aoei_arch aoei_arch_llama = {.model_type = "llama",
                                    .class_name = "LlamaModel",
+                                   .head = &head_llama,
                                    .defaults = aoei_llama_defaults,
                                    .read = read_llama,
                                    .write = write_llama,
                                    LLAMA};
 const aoei_arch aoei_arch_mistral = {.model_type = "mistral",
                                      .class_name = "MistralModel",
+                                     .head = &head_mistral,
                                      .defaults = defaults_mistral,
                                      .read = read_mistral,
                                      .write = write_mistral,
                                      LLAMA};
 const aoei_arch aoei_arch_ministral = {.model_type = "ministral",
                                        .class_name = "MinistralModel",
+                                       .head = &head_ministral,
                                        .defaults = defaults_mistral,
                                        .read = read_ministral,
                                        .write = write_ministral,
                                        LLAMA};
 const aoei_arch aoei_arch_qwen2 = {.model_type = "qwen2",
                                    .class_name = "Qwen2Model",
+                                   .head = &head_qwen2,
                                    .defaults = defaults_qwen2,
                                    .read = aoei_llama_read_qwen2,
                                    .write = aoei_llama_write_qwen2,

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/arch_llama.h"
 #include "encoder/transformer.h"
 
@@ -174,11 +175,27 @@ static const aoei_fused fused[] = {{3, {AOEI_LW_Q, AOEI_LW_K, AOEI_LW_V}},
                                    {2, {AOEI_LW_GATE_BIAS, AOEI_LW_UP_BIAS}},
                                    {0, {0}}};
 
+static const aoei_classification_head head = {.class_name = "ModernBertForSequenceClassification",
+                                              .prefix = "model.",
+                                              .pooling = AOE_POOLING_CLS,
+                                              .pooling_key = "classifier_pooling",
+                                              .n = 4,
+                                              .module = {{.kind = AOEI_MODULE_DENSE,
+                                                          .name = "head.dense",
+                                                          .activation = AOEI_DENSE_GELU,
+                                                          .activation_key = "classifier_activation",
+                                                          .no_bias = 1,
+                                                          .bias_key = "classifier_bias"},
+                                                         {.kind = AOEI_MODULE_LAYERNORM, .name = "head.norm"},
+                                                         {.kind = AOEI_MODULE_DROPOUT, .dropout_key = "classifier_dropout"},
+                                                         {.kind = AOEI_MODULE_DENSE, .name = "classifier"}}};
+
 const aoei_arch aoei_arch_modernbert = {
     .model_type = "modernbert",
     .class_name = "ModernBertModel",
     .mlm_class_name = "ModernBertForMaskedLM",
     .mlm_prefix = "model.",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = defaults_modernbert,
     .read = read_modernbert,

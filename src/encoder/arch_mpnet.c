@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 #include "nn/score_bias.h"
 
@@ -79,11 +80,15 @@ static void name_mpnet(char *out, size_t size, aoei_slot_group group, size_t kin
     aoei_slot_name(out, size, group == AOEI_GROUP_LAYER ? "encoder.layer." : NULL, layer, names[kind]);
 }
 
+static const aoei_classification_head head = {
+    .class_name = "MPNetForSequenceClassification", .prefix = "mpnet.", AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, NULL)};
+
 const aoei_arch aoei_arch_mpnet = {
     .model_type = "mpnet",
     .class_name = "MPNetModel",
     .mlm_class_name = "MPNetForMaskedLM",
     .mlm_prefix = "mpnet.",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = defaults_mpnet,
     .read = read_mpnet,

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/arch_llama.h"
 #include "encoder/transformer.h"
 
@@ -238,11 +239,15 @@ static void name_plain(char *out, size_t size, aoei_slot_group group, size_t kin
 static const aoei_fused fused[] = {
     {3, {AOEI_LW_Q, AOEI_LW_K, AOEI_LW_V}}, {3, {AOEI_LW_Q_BIAS, AOEI_LW_K_BIAS, AOEI_LW_V_BIAS}}, {0, {0}}};
 
+static const aoei_classification_head head_nomic = {
+    .class_name = "NomicBertForSequenceClassification", .prefix = "nomic_bert.", AOEI_BERT_HEAD_MODULES};
+
 #define NOMIC                                                                                                                  \
-    .model_type = "nomic_bert", .class_name = "NomicBertModel", .prefixes = prefixes, .defaults = defaults_nomic,              \
-    .read = read_nomic, .check = aoei_transformer_check, .write = write_nomic, .set_shape = aoei_transformer_set_shape,        \
-    .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops, .max_length = aoei_bert_max_length,         \
-    .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG, .supports_adapters = 1
+    .model_type = "nomic_bert", .class_name = "NomicBertModel", .head = &head_nomic, .prefixes = prefixes,                     \
+    .defaults = defaults_nomic, .read = read_nomic, .check = aoei_transformer_check, .write = write_nomic,                     \
+    .set_shape = aoei_transformer_set_shape, .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops,    \
+    .max_length = aoei_bert_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,              \
+    .supports_adapters = 1
 
 const aoei_arch aoei_arch_nomic_fused = {NOMIC, .name = name_fused, .fused = fused};
 static const aoei_arch nomic_plain = {NOMIC, .name = name_plain, .fused = fused};

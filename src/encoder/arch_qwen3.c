@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/arch_llama.h"
 #include "encoder/transformer.h"
 
@@ -37,9 +38,12 @@ static int write_qwen3(const aoei_encoder_config *c, json_t *config) {
     return rc ? rc : aoei_keys_add(config, json_pack("{s:b}", "attention_bias", !c->no_qkv_bias));
 }
 
+static const aoei_classification_head head = {.class_name = "Qwen3ForSequenceClassification", AOEI_CAUSAL_HEAD_MODULES};
+
 const aoei_arch aoei_arch_qwen3 = {
     .model_type = "qwen3",
     .class_name = "Qwen3Model",
+    .head = &head,
     .prefixes = prefixes,
     .defaults = defaults_qwen3,
     .read = read_qwen3,

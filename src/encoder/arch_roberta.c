@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
+#include "encoder/classification_head.h"
 #include "encoder/transformer.h"
 
 static const char *const prefixes[] = {"", "roberta.", "camembert.", "xlm-roberta.", NULL};
@@ -48,6 +49,16 @@ static void name_roberta(char *out, size_t size, aoei_slot_group group, size_t k
         aoei_bert_name(out, size, group, kind, layer);
 }
 
+static const aoei_classification_head head_roberta = {.class_name = "RobertaForSequenceClassification",
+                                                      .prefix = "roberta.",
+                                                      AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, "classifier_dropout")};
+static const aoei_classification_head head_camembert = {.class_name = "CamembertForSequenceClassification",
+                                                        .prefix = "roberta.",
+                                                        AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, "classifier_dropout")};
+static const aoei_classification_head head_xlm_roberta = {.class_name = "XLMRobertaForSequenceClassification",
+                                                          .prefix = "roberta.",
+                                                          AOEI_ROBERTA_HEAD_MODULES(AOEI_DENSE_TANH, "classifier_dropout")};
+
 #define ROBERTA                                                                                                                \
     .mlm_prefix = "roberta.", .prefixes = prefixes, .defaults = defaults_roberta, .read = read_roberta,                        \
     .check = aoei_transformer_check, .write = aoei_bert_write, .set_shape = aoei_transformer_set_shape,                        \
@@ -55,9 +66,18 @@ static void name_roberta(char *out, size_t size, aoei_slot_group group, size_t k
     .max_length = aoei_bert_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,              \
     .supports_adapters = 1
 
-const aoei_arch aoei_arch_roberta = {
-    .model_type = "roberta", .class_name = "RobertaModel", .mlm_class_name = "RobertaForMaskedLM", ROBERTA};
-const aoei_arch aoei_arch_camembert = {
-    .model_type = "camembert", .class_name = "CamembertModel", .mlm_class_name = "CamembertForMaskedLM", ROBERTA};
-const aoei_arch aoei_arch_xlm_roberta = {
-    .model_type = "xlm-roberta", .class_name = "XLMRobertaModel", .mlm_class_name = "XLMRobertaForMaskedLM", ROBERTA};
+const aoei_arch aoei_arch_roberta = {.model_type = "roberta",
+                                     .class_name = "RobertaModel",
+                                     .mlm_class_name = "RobertaForMaskedLM",
+                                     .head = &head_roberta,
+                                     ROBERTA};
+const aoei_arch aoei_arch_camembert = {.model_type = "camembert",
+                                       .class_name = "CamembertModel",
+                                       .mlm_class_name = "CamembertForMaskedLM",
+                                       .head = &head_camembert,
+                                       ROBERTA};
+const aoei_arch aoei_arch_xlm_roberta = {.model_type = "xlm-roberta",
+                                         .class_name = "XLMRobertaModel",
+                                         .mlm_class_name = "XLMRobertaForMaskedLM",
+                                         .head = &head_xlm_roberta,
+                                         ROBERTA};

@@ -146,6 +146,9 @@ typedef struct aoei_encoder_config {
     size_t pooled_parts;
     size_t n_modules;                      /* number of modules between the pooling and the normalization; 0: there are none */
     aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
+    /* Cross-encoders (classification_head.h): number of scores of a pair of texts. The modules are then the classification
+     * head, whose weights are in the weight file of the model. 0: the model computes embeddings */
+    size_t classes;
     size_t head_rows; /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
                          loss uses; 0: there is no training head */
     size_t head_cols; /* number of columns of the training head */

@@ -103,7 +103,7 @@ enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES }; /* value of aoei_slot.pooled *
 
 typedef struct aoei_slot {
     char name[128]; /* tensor name without the model prefix, such as "encoder.layer.0.attention.self.query.weight" */
-    int head;       /* 1: weight of the masked-LM head; the names of these tensors have no model prefix */
+    int head;       /* 1: weight of the masked-LM head or of a classification head; the name has no model prefix */
     size_t rows;    /* number of rows; 1 for a vector */
     size_t cols;    /* number of columns */
     int vector;     /* 1: the tensor has one dimension in the weight file */
@@ -113,7 +113,9 @@ typedef struct aoei_slot {
     int table;      /* 1: the slot is the word embedding table */
     int absent;     /* 1: a model with this configuration has no such weight */
     int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head; 0:
-                       other weight. The weights with a value above 0 are not stored in the model's weight file */
+                       other weight, or weight of a classification head. The weights with a value above 0 are not stored in
+                       the model's weight file */
+    int classifier; /* 1: weight of a classification head */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
     /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name` is the
      * name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows` is the number

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "encoder/arch.h"
+#include "encoder/classification_head.h"
 
 static size_t layer_slots(const aoei_encoder_config *c) {
     return c->arch && c->arch->layer_slots ? c->arch->layer_slots : AOEI_LW_COUNT;
@@ -210,6 +211,17 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
     s->absent = (kind == AOEI_HW_TRANSFORM_BIAS && c->no_transform_bias) || (kind == AOEI_HW_NORM_BIAS && c->no_norm_bias);
 }
 
+/* Changes the description of a weight of a module to that of a classification head, which has names of its own and is stored in
+ * the model's weight file. */
+static void describe_classifier(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
+    const aoei_head_module *m = &c->arch->head->module[i];
+    s->pooled = 0;
+    s->classifier = 1;
+    s->head = !m->in_encoder;
+    s->decay = !s->vector;
+    snprintf(s->name, sizeof s->name, "%s.%s", m->name ? m->name : "", part == AOEI_MODULE_BIAS ? "bias" : "weight");
+}
+
 /* Describes weight `part` (AOEI_MODULE_WEIGHT ...) of module i after the pooling. */
 static void describe_module(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
     static const char *const dense[] = {"linear.weight", "linear.bias", "residual.weight"};
@@ -227,7 +239,9 @@ static void describe_module(const aoei_encoder_config *c, size_t i, size_t part,
     if (part == AOEI_MODULE_RESIDUAL)
         s->absent = !is_dense || m->residual != AOEI_RESIDUAL_WEIGHT;
     else
-        s->absent = is_dense ? part == AOEI_MODULE_BIAS && m->no_bias : !is_norm;
+        s->absent = is_dense || is_norm ? part == AOEI_MODULE_BIAS && m->no_bias : 1;
+    if (c->classes && i < c->n_modules)
+        describe_classifier(c, i, part, s);
 }
 
 static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {

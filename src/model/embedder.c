@@ -203,7 +203,8 @@ static size_t add_chunks(const aoe_embedder *e, const aoei_token_lists *lists, s
 static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const chunk *c, size_t index) {
     const int32_t *ids = lists->ids + lists->offsets[c->text];
     const aoei_affix_lengths affixes = affixes_of(lists, c->text);
-    aoei_batch_add(&e->buffer, ids, c->length, (uint32_t)index);
+    aoei_batch_add_types(&e->buffer, ids, lists->types ? lists->types + lists->offsets[c->text] : NULL, c->length,
+                         (uint32_t)index);
     if (c->n_chunks == 1)
         return;
     /* aoei_batch_add has copied the first c->length ids of the text; replace them by the ids of the chunk */
@@ -309,20 +310,68 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
     return code;
 }
 
+/* Writes the properties of the texts of `lists` to `info`, which may be NULL. */
+static void describe_texts(const aoe_embedder *e, const aoei_token_lists *lists, aoe_text_info *info) {
+    for (size_t i = 0; info && i < lists->n; i++)
+        info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(lists, i),
+                                  .chunks = (uint32_t)count_chunks(e, lists, i),
+                                  .truncated = lists->truncated[i]};
+}
+
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
     AOEI_CHECK(err, e);
     if (n)
         AOEI_CHECK(err, texts, vectors);
+    if (e->model->config.classes)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no embeddings; "
+                         "use aoe_score_pairs, or leave options.cross_encoder unset",
+                         e->model->files.dir);
     aoei_token_lists lists;
     int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(e->model, texts, n, &lists,
                                                                                                  &e->failed, err);
     if (code)
         return code;
-    for (size_t i = 0; info && i < n; i++)
-        info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(&lists, i),
-                                  .chunks = (uint32_t)count_chunks(e, &lists, i),
-                                  .truncated = lists.truncated[i]};
+    describe_texts(e, &lists, info);
     code = aoei_embed_lists(e, &lists, vectors, err);
+    aoei_token_lists_free(&lists);
+    return code;
+}
+
+/* Applies the activation function of a cross-encoder to the outputs x[n] of one pair. */
+static void activate_scores(aoe_score_activation activation, float *x, size_t n) {
+    double highest = (double)x[0], sum = 0;
+    for (size_t k = 1; k < n; k++)
+        highest = (double)x[k] > highest ? (double)x[k] : highest;
+    for (size_t k = 0; k < n; k++)
+        sum += exp((double)x[k] - highest);
+    for (size_t k = 0; k < n; k++) {
+        const double v = (double)x[k];
+        x[k] = activation == AOE_SCORE_SIGMOID   ? (float)(1 / (1 + exp(-v)))
+               : activation == AOE_SCORE_TANH    ? (float)tanh(v)
+               : activation == AOE_SCORE_SOFTMAX ? (float)(exp(v - highest) / sum)
+                                                 : x[k];
+    }
+}
+
+int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *second, size_t n, float *scores,
+                    aoe_text_info *info, aoe_error *err) {
+    AOEI_CHECK(err, e);
+    if (n)
+        AOEI_CHECK(err, first, second, scores);
+    const size_t classes = e->model->config.classes;
+    if (!classes)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model was opened as an embedding model; set options.cross_encoder to score pairs of texts",
+                         e->model->files.dir);
+    aoei_token_lists lists;
+    int code = aoei_encode_pairs(e->model, first, second, n, &lists, &e->failed, err);
+    if (code)
+        return code;
+    describe_texts(e, &lists, info);
+    code = aoei_embed_lists(e, &lists, scores, err);
+    for (size_t i = 0; i < n && !code; i++)
+        activate_scores(e->model->settings.activation, scores + i * classes, classes);
     aoei_token_lists_free(&lists);
     return code;
 }

@@ -94,6 +94,19 @@ size_t aoe_model_dims(const aoe_model *m) {
     return aoei_vector_dims(&m->config);
 }
 
+size_t aoe_model_classes(const aoe_model *m) {
+    return m ? m->config.classes : 0;
+}
+
+aoe_score_activation aoe_model_activation(const aoe_model *m) {
+    return m ? m->settings.activation : AOE_SCORE_LOGIT;
+}
+
+const char *aoe_score_activation_name(aoe_score_activation a) {
+    static const char *const names[] = {"logit", "sigmoid", "softmax", "tanh"};
+    return a >= AOE_SCORE_LOGIT && a <= AOE_SCORE_TANH ? names[a] : NULL;
+}
+
 const aoe_tokenizer *aoe_model_tokenizer(const aoe_model *m) {
     if (!m)
         return NULL;

@@ -20,6 +20,7 @@
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
 #include "model/weight_placement.h"
+#include "modeldir/cross_encoder.h"
 #include "modeldir/model_keys.h"
 #include "modeldir/peft.h"
 #include "modeldir/pooled_modules.h"
@@ -38,6 +39,9 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
                          (int)o->dtype);
     if (o->normalize != 0 && o->normalize != 1 && o->normalize != AOE_AUTO)
         return aoei_fail(err, AOE_EARG, "options.normalize is %d; use 0, 1 or AOE_AUTO", o->normalize);
+    if (o->cross_encoder && (o->pooling != AOE_POOLING_AUTO || o->normalize != AOE_AUTO))
+        return aoei_fail(err, AOE_EARG,
+                         "options.pooling and options.normalize have no effect on a cross-encoder; leave them unset");
     return 0;
 }
 
@@ -79,6 +83,8 @@ static int name_targets(aoe_model *m, aoe_error *err) {
 static int read_directory(aoe_model *m, const char *dir, const aoe_model_options *o, const aoei_open_mode *mode,
                           aoe_error *err) {
     int rc = aoei_model_files_open(&m->files, &m->config, dir, o->base, mode->mlm, err);
+    if (!rc && o->cross_encoder)
+        rc = aoei_cross_encoder_open(&m->config, &m->files, &mode->head, err);
     if (!rc)
         rc = aoei_lora_configure(&m->config, &m->files, mode->lora, err);
     m->lora = m->config.lora;
@@ -86,6 +92,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = name_targets(m, err);
     if (!rc)
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
+    if (!rc && m->config.classes)
+        rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), err);
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);

@@ -8,6 +8,7 @@
 
 #include "aoe_train.h"
 #include "aoe.h"
+#include "modeldir/cross_encoder.h"
 
 /* The open mode. If all fields are 0, the model is opened for training all weights. */
 typedef struct aoei_open_mode {
@@ -16,12 +17,13 @@ typedef struct aoei_open_mode {
     int packed;
     /* 1: saving. No weights are loaded when the model is opened; aoei_model_rows reads single rows from the file. */
     int rows_from_file;
-    int mlm; /* 1: the model has a masked-LM head, with random weights if the files contain no head */
+    aoei_head_request head; /* cross-encoders (options.cross_encoder): request of a classification head */
+    int mlm;                /* 1: the model has a masked-LM head, with random weights if the files contain no head */
     /* Options of the adapters to train, borrowed. They describe new adapters, or change saved adapters. NULL: no new adapters
      * are created, and saved adapters are not changed. */
     const aoe_lora *lora;
     int eight_bit; /* 1: frozen linear weights are converted to int8, with one scale per row */
-    uint64_t seed; /* seed for initializing a new head or new adapters */
+    uint64_t seed; /* seed for initializing a new masked-LM head, a new classification head or new adapters */
 } aoei_open_mode;
 
 #endif

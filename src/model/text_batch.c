@@ -22,6 +22,7 @@ enum { BLOCK_TEXTS = 128 /* texts per task */ };
 /* The result of one task. */
 typedef struct block {
     int32_t *ids;       /* [n] concatenated token ids of the texts, owned */
+    uint8_t *types;     /* [n] pairs: concatenated token types, owned */
     size_t n, capacity; /* used and allocated elements of `ids` */
     size_t failed;      /* index of the text that could not be tokenized, or (size_t)-1 */
     aoe_error error;    /* error of this text */
@@ -31,6 +32,7 @@ typedef struct block {
 typedef struct job {
     const aoe_model *model;      /* borrowed */
     const aoe_text *texts;       /* [n] texts, borrowed */
+    const aoe_text *second;      /* [n] pairs: second text of each pair, borrowed; NULL: no pairs */
     size_t n;                    /* number of texts */
     aoe_encode_options o[2];     /* tokenization options; the two elements differ in the prompt */
     const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all texts */
@@ -43,18 +45,29 @@ typedef struct job {
     block *blocks;               /* [number of tasks] results of the tasks, owned */
 } job;
 
-/* Appends the token ids of a text to the result of a task. On failure, sets c->error. */
-static int append_ids(block *c, const aoe_ids *ids) {
+/* Returns 1 if the tokens of the job have token types, as pairs for a model with several token types have. */
+static int has_types(const job *j) {
+    return j->second && j->model->config.token_types > 1;
+}
+
+/* Appends the token ids and token types of a text or a pair to the result of a task. On failure, sets c->error. */
+static int append_ids(const job *j, block *c, const aoe_ids *ids) {
     if (c->capacity - c->n < ids->n) {
         size_t capacity = 2 * c->capacity + ids->n + 1024;
         int32_t *grown = aoei_realloc_array(c->ids, capacity, sizeof *grown);
         if (!grown)
             return aoei_fail_nomem(&c->error, capacity * sizeof *grown);
         c->ids = grown;
+        uint8_t *types = has_types(j) ? aoei_realloc_array(c->types, capacity, sizeof *types) : NULL;
+        if (has_types(j) && !types)
+            return aoei_fail_nomem(&c->error, capacity * sizeof *types);
+        c->types = types;
         c->capacity = capacity;
     }
     if (ids->n)
         memcpy(c->ids + c->n, ids->id, ids->n * sizeof *ids->id);
+    for (size_t t = 0; t < ids->n && has_types(j); t++)
+        c->types[c->n + t] = ids->type && ids->type[t] < j->model->config.token_types ? ids->type[t] : 0;
     c->n += ids->n;
     return AOE_OK;
 }
@@ -91,19 +104,30 @@ static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
         (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
 }
 
-/* Tokenizes text i and appends its token ids to c, the result of the task. `lowercased` and `ids` are buffers that are used for
- * all texts of the task. */
-static int encode_one(const job *j, block *c, size_t i, aoei_buffer *lowercased, aoe_ids *ids) {
-    aoe_text text = j->texts[i];
-    if (j->model->settings.lowercase) {
-        if (lowercase_text(lowercased, text.data, text.len))
-            return aoei_fail_nomem(&c->error, text.len);
-        text = (aoe_text){.data = lowercased->data, .len = lowercased->len};
-    }
+/* If the model lowercases texts, replaces *text by the lowercased text, which is stored in `buffer`. */
+static int lowercase(const aoe_model *m, aoei_buffer *buffer, aoe_text *text, aoe_error *err) {
+    if (!m->settings.lowercase)
+        return AOE_OK;
+    if (lowercase_text(buffer, text->data, text->len))
+        return aoei_fail_nomem(err, text->len);
+    *text = (aoe_text){.data = buffer->data, .len = buffer->len};
+    return AOE_OK;
+}
+
+/* Tokenizes text or pair i and appends its tokens to c, the result of the task. `lowercased` (one per text of a pair) and `ids`
+ * are buffers that are used for all texts of the task. */
+static int encode_one(const job *j, block *c, size_t i, aoei_buffer lowercased[2], aoe_ids *ids) {
+    aoe_text text = j->texts[i], second = j->second ? j->second[i] : (aoe_text){0};
+    int code = lowercase(j->model, &lowercased[0], &text, &c->error);
+    if (!code && j->second)
+        code = lowercase(j->model, &lowercased[1], &second, &c->error);
+    if (code)
+        return code;
     const aoe_encode_options *o = &j->o[j->prompt_index && j->prompt_index[i]];
-    int code = j->affixes ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->affixes[i].prefix,
-                                                         &j->affixes[i].suffix, &c->error)
-                          : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
+    code = j->second    ? aoe_tokenizer_encode_pair(j->model->tokenizer, text, second, o, ids, &c->error)
+           : j->affixes ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->affixes[i].prefix,
+                                                       &j->affixes[i].suffix, &c->error)
+                        : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
     if (code)
         return code;
     if (j->affixes && ids->n > j->max_length && j->affixes[i].prefix + j->affixes[i].suffix >= j->max_length)
@@ -117,7 +141,7 @@ static int encode_one(const job *j, block *c, size_t i, aoei_buffer *lowercased,
             return fail_token(j->model, ids->id[t], &c->error);
     j->lengths[i] = ids->n;
     j->truncated[i] = (uint8_t)(ids->truncated != 0);
-    return append_ids(c, ids);
+    return append_ids(j, c, ids);
 }
 
 /* The function of a task, which tokenizes one block of texts. */
@@ -126,13 +150,14 @@ static void encode_block(void *arg, size_t task, size_t worker) {
     const job *j = arg;
     block *c = &j->blocks[task];
     const size_t begin = task * BLOCK_TEXTS, end = begin + BLOCK_TEXTS < j->n ? begin + BLOCK_TEXTS : j->n;
-    aoei_buffer lowercased = {0};
+    aoei_buffer lowercased[2] = {{0}, {0}};
     aoe_ids ids = {0};
     for (size_t i = begin; i < end && c->failed == (size_t)-1; i++)
-        if (encode_one(j, c, i, &lowercased, &ids))
+        if (encode_one(j, c, i, lowercased, &ids))
             c->failed = i;
     aoe_ids_free(&ids);
-    aoei_buffer_free(&lowercased);
+    aoei_buffer_free(&lowercased[0]);
+    aoei_buffer_free(&lowercased[1]);
 }
 
 /* Concatenates the results of the tasks in `out`. If tokenization failed for some texts, returns the error of the first such
@@ -149,12 +174,15 @@ static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, siz
         total += c->n;
     }
     out->ids = aoei_malloc_array(total ? total : 1, sizeof *out->ids);
-    if (!out->ids)
+    out->types = has_types(j) ? aoei_malloc_array(total ? total : 1, sizeof *out->types) : NULL;
+    if (!out->ids || (has_types(j) && !out->types))
         return aoei_fail_nomem(err, total * sizeof *out->ids);
     size_t at = 0;
     for (size_t k = 0; k < n_blocks; k++) {
         if (j->blocks[k].n)
             memcpy(out->ids + at, j->blocks[k].ids, j->blocks[k].n * sizeof *out->ids);
+        if (j->blocks[k].n && out->types)
+            memcpy(out->types + at, j->blocks[k].types, j->blocks[k].n * sizeof *out->types);
         at += j->blocks[k].n;
     }
     at = 0;
@@ -167,8 +195,8 @@ static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, siz
     return AOE_OK;
 }
 
-/* Tokenizes the texts of *j on all threads. The caller must set the fields model, texts, n, o, prompt_index, may_be_empty and
- * max_length of *j. */
+/* Tokenizes the texts of *j on all threads. The caller must set the fields model, texts, second, n, o, prompt_index,
+ * may_be_empty and max_length of *j. */
 static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *err) {
     const size_t n = j->n, n_blocks = (n + BLOCK_TEXTS - 1) / BLOCK_TEXTS;
     int code = AOE_ENOMEM;
@@ -197,8 +225,10 @@ static int encode_all(job *j, aoei_token_lists *out, size_t *failed, aoe_error *
     aoei_parallel_for(j->model->ctx->pool, n_blocks, encode_block, j);
     code = join_blocks(j, n_blocks, out, failed, err);
 done:
-    for (size_t k = 0; j->blocks && k < n_blocks; k++)
+    for (size_t k = 0; j->blocks && k < n_blocks; k++) {
         aoei_free(j->blocks[k].ids);
+        aoei_free(j->blocks[k].types);
+    }
     aoei_free(j->blocks);
     aoei_free(j->lengths);
     if (code)
@@ -211,13 +241,19 @@ enum {
     COMPLETE = 2      /* texts are not truncated, and aoei_token_lists.affixes is set */
 };
 
-/* Tokenizes texts with the settings of the model. `flags` is a combination of MAY_BE_EMPTY and COMPLETE. For `prompts` and
- * `prompt_index`, see aoei_encode_with_prompts. */
-static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
-                           const uint8_t *prompt_index, int flags, aoei_token_lists *out, size_t *failed, aoe_error *err) {
+/* Tokenizes texts, or pairs if `second` is not NULL, with the settings of the model. `flags` is a combination of MAY_BE_EMPTY
+ * and COMPLETE. For `prompts` and `prompt_index`, see aoei_encode_with_prompts. */
+static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_text *second, size_t n,
+                           const char *const prompts[2], const uint8_t *prompt_index, int flags, aoei_token_lists *out,
+                           size_t *failed, aoe_error *err) {
     const aoei_settings *s = &m->settings;
     const int plain = m->config.arch->plain_tokens;
-    job j = {.model = m, .texts = texts, .n = n, .prompt_index = prompt_index, .may_be_empty = flags & MAY_BE_EMPTY};
+    job j = {.model = m,
+             .texts = texts,
+             .second = second,
+             .n = n,
+             .prompt_index = prompt_index,
+             .may_be_empty = flags & MAY_BE_EMPTY};
     j.max_length = flags & COMPLETE ? s->max_length : 0;
     aoei_buffer lowercased[2] = {{0}, {0}};
     int code = AOE_OK;
@@ -245,20 +281,20 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, size_t n, 
 
 int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                              const uint8_t *prompt_index, aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    return encode_prompted(m, texts, n, prompts, prompt_index, 0, out, failed, err);
+    return encode_prompted(m, texts, NULL, n, prompts, prompt_index, 0, out, failed, err);
 }
 
 int aoei_encode_with_prompt(const aoe_model *m, const aoe_text *texts, size_t n, const char *prompt, aoei_token_lists *out,
                             size_t *failed, aoe_error *err) {
     const char *const prompts[2] = {prompt, NULL};
-    return encode_prompted(m, texts, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed, err);
+    return encode_prompted(m, texts, NULL, n, prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed, err);
 }
 
 static const char *const model_prompts[2] = {NULL, NULL};
 
 int aoei_encode_texts(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                       aoe_error *err) {
-    return encode_prompted(m, texts, n, model_prompts, NULL, 0, out, failed, err);
+    return encode_prompted(m, texts, NULL, n, model_prompts, NULL, 0, out, failed, err);
 }
 
 int aoei_allows_no_tokens(const aoe_model *m) {
@@ -267,13 +303,19 @@ int aoei_allows_no_tokens(const aoe_model *m) {
 
 int aoei_encode_for_inference(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                               aoe_error *err) {
-    return encode_prompted(m, texts, n, model_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed, err);
+    return encode_prompted(m, texts, NULL, n, model_prompts, NULL, aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0, out, failed,
+                           err);
 }
 
 int aoei_encode_for_chunks(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                            aoe_error *err) {
-    return encode_prompted(m, texts, n, model_prompts, NULL, COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0), out,
-                           failed, err);
+    return encode_prompted(m, texts, NULL, n, model_prompts, NULL, COMPLETE | (aoei_allows_no_tokens(m) ? MAY_BE_EMPTY : 0),
+                           out, failed, err);
+}
+
+int aoei_encode_pairs(const aoe_model *m, const aoe_text *first, const aoe_text *second, size_t n, aoei_token_lists *out,
+                      size_t *failed, aoe_error *err) {
+    return encode_prompted(m, first, second, n, model_prompts, NULL, 0, out, failed, err);
 }
 
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
@@ -286,6 +328,7 @@ void aoei_token_lists_free(aoei_token_lists *l) {
     aoei_free(l->ids);
     aoei_free(l->offsets);
     aoei_free(l->truncated);
+    aoei_free(l->types);
     aoei_free(l->affixes);
     memset(l, 0, sizeof *l);
 }
@@ -321,10 +364,11 @@ int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max
     if (max_tokens >= UINT32_MAX || max_texts >= UINT32_MAX)
         return aoei_fail(err, AOE_EARG, "a batch of %zu tokens is too large; use a smaller batch", max_tokens);
     b->ids = aoei_malloc_array(max_tokens, sizeof *b->ids);
+    b->types = aoei_malloc_array(max_tokens, sizeof *b->types);
     b->positions = aoei_malloc_array(max_tokens, sizeof *b->positions);
     b->offsets = aoei_malloc_array(max_texts + 1, sizeof *b->offsets);
     b->text_index = aoei_malloc_array(max_texts, sizeof *b->text_index);
-    if (!b->ids || !b->positions || !b->offsets || !b->text_index) {
+    if (!b->ids || !b->types || !b->positions || !b->offsets || !b->text_index) {
         aoei_batch_buffer_destroy(b);
         return aoei_fail_nomem(err, max_tokens * (sizeof *b->ids + sizeof *b->positions));
     }
@@ -336,6 +380,7 @@ int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max
 
 void aoei_batch_buffer_destroy(aoei_batch_buffer *b) {
     aoei_free(b->ids);
+    aoei_free(b->types);
     aoei_free(b->positions);
     aoei_free(b->offsets);
     aoei_free(b->text_index);
@@ -352,8 +397,16 @@ void aoei_batch_clear(aoei_batch_buffer *b) {
 }
 
 void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index) {
+    aoei_batch_add_types(b, ids, NULL, n, text_index);
+}
+
+void aoei_batch_add_types(aoei_batch_buffer *b, const int32_t *ids, const uint8_t *types, size_t n, uint32_t text_index) {
     aoei_batch *batch = &b->batch;
     assert(n > 0 && batch->n_tokens + n <= b->max_tokens && batch->n_texts < b->max_texts);
+    if (types) {
+        memcpy(b->types + batch->n_tokens, types, n * sizeof *types);
+        batch->types = b->types;
+    }
     memcpy(b->ids + batch->n_tokens, ids, n * sizeof *ids);
     for (size_t t = 0; t < n; t++)
         b->positions[batch->n_tokens + t] = (uint32_t)t;

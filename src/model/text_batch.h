@@ -18,6 +18,7 @@ typedef struct aoei_token_lists {
     int32_t *ids;       /* [offsets[n]] concatenated token ids, owned */
     size_t *offsets;    /* [n + 1] index in `ids` of the first token of each text; the last element is the total; owned */
     uint8_t *truncated; /* [n] 1 for each text that was truncated, owned */
+    uint8_t *types;     /* [offsets[n]] pairs: token type of each token, owned; NULL: all types are 0 */
     /* [n] numbers of tokens before and after each text, owned; NULL if texts were truncated to the maximum sequence length */
     aoei_affix_lengths *affixes;
 } aoei_token_lists;
@@ -49,6 +50,11 @@ int aoei_encode_for_inference(const aoe_model *m, const aoe_text *texts, size_t 
  * splits these texts into chunks. */
 int aoei_encode_for_chunks(const aoe_model *m, const aoe_text *texts, size_t n, aoei_token_lists *out, size_t *failed,
                            aoe_error *err);
+/* Tokenizes n pairs of texts for a cross-encoder, with the prompt (for the first text) and the maximum sequence length of the
+ * model. Element i of *out is the pair of first[i] and second[i]. Token types for which the model has no embedding are 0.
+ * Errors: see aoei_encode_texts. */
+int aoei_encode_pairs(const aoe_model *m, const aoe_text *first, const aoe_text *second, size_t n, aoei_token_lists *out,
+                      size_t *failed, aoe_error *err);
 void aoei_token_lists_free(aoei_token_lists *l);
 /* Returns the number of tokens of text i. */
 static inline size_t aoei_token_count(const aoei_token_lists *l, size_t i) {
@@ -67,6 +73,7 @@ int aoei_allows_no_tokens(const aoe_model *m);
 typedef struct aoei_batch_buffer {
     aoei_batch batch;     /* points to the arrays below */
     int32_t *ids;         /* [max_tokens] token ids, owned */
+    uint8_t *types;       /* [max_tokens] token type of each token, used if aoei_batch_add_types was called; owned */
     uint32_t *positions;  /* [max_tokens] position of each token in its text, owned */
     uint32_t *offsets;    /* [max_texts + 1] index of the first token of each text, and the number of tokens; owned */
     uint32_t *text_index; /* [max_texts] value of the argument text_index of aoei_batch_add for each text, owned */
@@ -80,5 +87,8 @@ void aoei_batch_clear(aoei_batch_buffer *b);          /* removes all texts */
 /* Appends a text with n tokens to the batch. n must be positive. The random numbers of dropout depend on text_index. The batch
  * must not contain more than max_tokens tokens and max_texts texts. */
 void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t text_index);
+/* Appends a text as aoei_batch_add does, with the token types types[n]. Either all texts of a batch have token types, or
+ * none. If `types` is NULL, the function is aoei_batch_add. */
+void aoei_batch_add_types(aoei_batch_buffer *b, const int32_t *ids, const uint8_t *types, size_t n, uint32_t text_index);
 
 #endif

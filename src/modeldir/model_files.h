@@ -31,8 +31,9 @@ typedef struct aoei_model_files {
      * owned. NULL: there are no fused tensors */
     aoei_st_tensor *parts;
     aoei_lora_layer *lora_layers; /* array to which aoei_lora.each of the configuration points, owned; NULL: none */
-    int ignored_adapters;         /* number of tensors in `adapters` that have no effect on embeddings */
-    const char *prefix;           /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
+    int new_head;         /* 1: the classification head is not in `weights`; its weights are random values (cross_encoder.h) */
+    int ignored_adapters; /* number of tensors in `adapters` that have no effect on embeddings */
+    const char *prefix;   /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
     /* Name of the data type of all weights, such as "BF16" or "I8"; "mixed" if the types differ. The string is static. */
     const char *storage;
     /* Contents of LICENSE, owned; NULL: none. They are stored in memory, because `dir` may be a checkpoint that training

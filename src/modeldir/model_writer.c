@@ -23,9 +23,11 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "encoder/arch.h"
+#include "encoder/classification_head.h"
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "modeldir/adapter_tensors.h"
+#include "modeldir/cross_encoder.h"
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
 #include "modeldir/pooled_modules.h"
@@ -48,6 +50,7 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "architectures",
                                            json_pack("[s]", m->config->mlm_head ? m->config->arch->mlm_class_name
                                                                                 : m->config->arch->class_name));
+    failed = failed || (m->config->classes && aoei_cross_encoder_describe(config, m->config, m->settings));
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
     if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of torch_dtype */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch_dtype(m->storage)));
@@ -109,9 +112,9 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
         memcpy(bare, s->name, sizeof bare);
         if (adapters)
             aoei_peft_name(s->name, sizeof s->name, aoei_adapters_prefix(source, m->config), bare);
-        if (m->config->mlm_head && !s->head) { /* the names begin with a prefix, such as "bert." for BertForMaskedLM */
-            snprintf(s->name, sizeof s->name, "%s%.100s", m->config->arch->mlm_prefix, bare);
-        }
+        if ((m->config->mlm_head || m->config->classes) && !s->head) /* a prefix such as "bert." for BertForMaskedLM */
+            snprintf(s->name, sizeof s->name, "%s%.100s",
+                     m->config->mlm_head ? m->config->arch->mlm_prefix : m->config->arch->head->prefix, bare);
         if (s->first) /* another slot begins the fused tensor that contains this weight */
             continue;
         const size_t length = s->stored_rows ? s->stored_rows : s->vector ? s->cols : s->rows;
@@ -260,7 +263,7 @@ static int write_complete(const aoei_model_contents *m, const char *dir, aoe_err
     int rc;
     if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
-        (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS &&
+        (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->config->classes &&
          (rc = aoei_sentence_transformers_write(m->settings, m->config->hidden, dir, err))) ||
         (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))
         return rc;
@@ -274,7 +277,7 @@ int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error
 /* Writes a note to the log if sentence-transformers computes different embeddings for the model. */
 static void note_limits(const aoei_model_contents *m, const char *dir, const aoei_log *log) {
     char limits[512];
-    if (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->only_adapters &&
+    if (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->only_adapters && !m->config->classes &&
         aoei_settings_limits(m->settings, limits, sizeof limits))
         aoei_log_write(log, AOE_LOG_INFO, "%s: %s", dir, limits);
 }

@@ -171,6 +171,8 @@ static int find_weight(aoei_model_files *f, size_t slot, const aoei_slot *s, aoe
 }
 
 int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    if (c->classes) /* the modules are the classification head, whose weights are in the weight file of the model */
+        return 0;
     int rc = 0;
     for (size_t kind = 0; kind < AOEI_MODULE_WEIGHTS * c->n_modules && !rc; kind++) {
         const size_t slot = aoei_pooled_slot(c, kind);
@@ -252,6 +254,8 @@ static int write_weights(const aoei_model_contents *m, size_t i, const char *fol
 }
 
 int aoei_modules_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    if (m->config->classes)
+        return 0;
     int rc = 0;
     for (size_t i = 0; i < m->config->n_modules && !rc; i++) {
         char name[AOEI_MODULE_FOLDER_SIZE];

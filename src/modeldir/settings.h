@@ -26,7 +26,8 @@ typedef struct aoei_settings {
     /* modules between the pooling and the normalization: JSON array of objects with the keys "type" ("Dense", "LayerNorm",
        "Dropout" or "Normalize") and "path" (folder in the model directory); owned; NULL: there are none */
     json_t *modules;
-    int lowercase; /* 1: texts are lowercased before tokenization */
+    int lowercase;                   /* 1: texts are lowercased before tokenization */
+    aoe_score_activation activation; /* cross-encoders: function that is applied to the logits of a pair */
 } aoei_settings;
 
 /* The settings while they are read. They are read from several sources in order of precedence, and each source sets only fields

@@ -90,8 +90,10 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     *s = (aoei_settings){0};
     *record = NULL;
     aoei_partial_settings_init(&st);
-    if ((rc = apply_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)) ||
-        (rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)) ||
+    if ((rc = apply_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)))
+        goto fail;
+    st.skip_modules |= c->classes > 0; /* a classification head has a pooling of its own and no other modules */
+    if ((rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)) ||
         (o->prompt_name && (rc = select_prompt(&st, dir, o, err))))
         goto fail;
     if (!st.prompt && (rc = aoei_partial_settings_set_prompt(&st, "", err)))

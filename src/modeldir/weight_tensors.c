@@ -86,7 +86,7 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
 }
 
 const char *aoei_copied_tensor_name(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
-    if (c->mlm_head)
+    if (c->mlm_head || c->classes)
         return NULL;
     size_t len = strlen(f->prefix);
     int floats = t->dtype == AOEI_ST_F32 || t->dtype == AOEI_ST_F16 || t->dtype == AOEI_ST_BF16 || t->dtype == AOEI_ST_I8;
@@ -207,16 +207,17 @@ static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config 
     return bytes;
 }
 
-/* Finds the tensors of the encoder and of the masked-LM head. Sets *int8 to 1 if one of these tensors is I8, and to 0
- * otherwise. */
+/* Finds the tensors of the encoder, of the masked-LM head and of the classification head. Sets *int8 to 1 if one of these
+ * tensors is I8, and to 0 otherwise. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
-    const int new_head = c->mlm_head && !has_head(f, c);
+    const int new_mlm_head = c->mlm_head && !has_head(f, c);
     int rc = 0;
     *int8 = 0;
     for (size_t i = 0; i < aoei_slot_count(c) && !rc; i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (!slot.absent && !slot.adapter && !slot.pooled && !(slot.head && new_head))
+        const int is_new = slot.classifier ? f->new_head : slot.head && new_mlm_head;
+        if (!slot.absent && !slot.adapter && !slot.pooled && !is_new)
             rc = check_tensor(f, &slot, &f->tensors[i], err);
         if (!rc && f->tensors[i] && slot.stored_rows)
             use_rows(f, i, &slot, f->tensors[i]);

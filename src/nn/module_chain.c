@@ -137,7 +137,8 @@ static void forward(const pass *p) {
         dense_forward(p);
         break;
     case AOEI_MODULE_LAYERNORM:
-        aoei_layernorm_forward(p->ctx, p->y, p->kept, p->x, p->w[AOEI_MODULE_WEIGHT], p->w[AOEI_MODULE_BIAS], LAYERNORM_EPS);
+        aoei_layernorm_forward(p->ctx, p->y, p->kept, p->x, p->w[AOEI_MODULE_WEIGHT], p->w[AOEI_MODULE_BIAS],
+                               p->module->norm_eps > 0 ? p->module->norm_eps : LAYERNORM_EPS);
         break;
     case AOEI_MODULE_DROPOUT:
         apply_dropout(p, p->y, p->x);

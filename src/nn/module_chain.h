@@ -20,7 +20,7 @@ enum { AOEI_MODULE_WEIGHT, AOEI_MODULE_BIAS, AOEI_MODULE_RESIDUAL };
 
 typedef enum aoei_module_kind {
     AOEI_MODULE_DENSE,     /* y = f(x w^T + b), plus the residual if there is one */
-    AOEI_MODULE_LAYERNORM, /* layer normalization with epsilon 1e-5 */
+    AOEI_MODULE_LAYERNORM, /* layer normalization */
     AOEI_MODULE_DROPOUT,   /* dropout in training; otherwise y = x */
     AOEI_MODULE_NORMALIZE  /* y = x / max(|x|, 1e-12), where |x| is the L2 norm */
 } aoei_module_kind;
@@ -35,7 +35,8 @@ typedef struct aoei_module {
     aoei_module_kind kind;
     size_t in, out;                   /* number of components of the input and of the output */
     aoei_dense_activation activation; /* Dense: f */
-    int no_bias;                      /* Dense: 1: there is no bias */
+    int no_bias;                      /* Dense, LayerNorm: 1: there is no bias */
+    double norm_eps;                  /* LayerNorm: epsilon; 0: 1e-5, the value of sentence-transformers */
     aoei_module_residual residual;    /* Dense: residual connection */
     double dropout;                   /* Dropout: probability of dropping a component */
 } aoei_module;

@@ -136,6 +136,7 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     aoei_batch b = {.n_tokens = all->offsets[first + n] - begin,
                     .n_texts = n,
                     .ids = all->ids + begin,
+                    .types = all->types ? all->types + begin : NULL,
                     .positions = all->positions + begin,
                     .offsets = s->chunk_offsets,
                     .text_index = all->text_index + first};

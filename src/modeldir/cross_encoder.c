@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ * Reads and writes the description of a classification head.
+ */
+#include "modeldir/cross_encoder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "encoder/arch.h"
+#include "encoder/classification_head.h"
+#include "modeldir/layout.h"
+#include "modeldir/safetensors.h"
+
+#define CLASS_SUFFIX      "ForSequenceClassification"
+#define ACTIVATION_MODULE "torch.nn.modules."
+
+/* Returns 1 if the contents of a config.json name a class with a classification head. */
+static int promises_head(const json_t *config) {
+    const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    const size_t len = name ? strlen(name) : 0, tail = sizeof CLASS_SUFFIX - 1;
+    return len >= tail && !strcmp(name + len - tail, CLASS_SUFFIX);
+}
+
+/* Returns the weight of the last layer of the head, or NULL if the files contain no head. */
+static const aoei_st_tensor *find_head(const aoei_encoder_config *c, const aoei_model_files *f) {
+    const aoei_classification_head *h = c->arch->head;
+    char name[128];
+    snprintf(name, sizeof name, "%s.weight", h->module[h->n - 1].name);
+    return aoei_safetensors_find(f->weights, name);
+}
+
+/* Returns an error for a model without a head. */
+static int fail_no_head(const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err) {
+    const aoei_classification_head *h = c->arch->head;
+    if (promises_head(f->config_json))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: config.json names a class with a classification head, but the weights contain no tensor "
+                         "'%s.weight'; the checkpoint is incomplete, so download it again",
+                         aoei_weights_dir(f), h->module[h->n - 1].name);
+    return aoei_fail(err, AOE_EARG,
+                     "%s: the model is not a cross-encoder: it has no classification head ('%s.weight'); give a cross-encoder, "
+                     "or train one from this model (aoe train --method cross-encoder)",
+                     aoei_weights_dir(f), h->module[h->n - 1].name);
+}
+
+int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request, aoe_error *err) {
+    char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
+    if (!path)
+        return aoei_fail_nomem(err, 1);
+    const aoei_st_tensor *last = c->arch->head ? find_head(c, f) : NULL;
+    size_t classes = last ? aoei_head_classes(f->config_json) : 0;
+    int rc = 0;
+    if (last && !classes)
+        classes = last->n_dims ? last->shape[0] : 0;
+    f->new_head = !last || request->replace;
+    if (c->arch->head && f->new_head && !request->new_classes)
+        rc = fail_no_head(c, f, err);
+    else if (!f->new_head && request->new_classes && request->new_classes != classes)
+        rc =
+            aoei_fail(err, AOE_EARG,
+                      "%s: the classification head has %zu output%s, but %zu %s needed; train a new head "
+                      "(options.new_head), or change options.classes",
+                      f->dir, classes, classes == 1 ? "" : "s", request->new_classes, request->new_classes == 1 ? "is" : "are");
+    if (!rc)
+        rc = aoei_head_read(c, f->new_head ? request->new_classes : classes, f->config_json, path, err);
+    aoei_free(path);
+    return rc;
+}
+
+/* ------------------------------------------------------------- activation */
+
+static const struct {
+    const char *name; /* class name in torch.nn */
+    const char *file; /* module of torch that contains the class */
+    aoe_score_activation activation;
+} activations[] = {{"Identity", "linear", AOE_SCORE_LOGIT},
+                   {"Sigmoid", "activation", AOE_SCORE_SIGMOID},
+                   {"Softmax", "activation", AOE_SCORE_SOFTMAX},
+                   {"Tanh", "activation", AOE_SCORE_TANH}};
+
+enum { N_ACTIVATIONS = sizeof activations / sizeof *activations };
+
+/* Sets *out to the activation function with the class name `value`. */
+static int parse_activation(aoe_score_activation *out, const json_t *value, const char *path, aoe_error *err) {
+    const char *name = json_string_value(value), *dot = name ? strrchr(name, '.') : NULL;
+    for (size_t i = 0; dot && !strncmp(name, "torch.", 6) && i < N_ACTIVATIONS; i++)
+        if (!strcmp(dot + 1, activations[i].name)) {
+            *out = activations[i].activation;
+            return 0;
+        }
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: the activation function '%.100s' of the scores is not supported (supported: Identity, Sigmoid, "
+                     "Softmax and Tanh in torch.nn)",
+                     path, name ? name : "");
+}
+
+/* Returns the value of `key` if it is neither missing nor null, otherwise NULL. */
+static const json_t *given(const json_t *root, const char *key) {
+    const json_t *v = json_object_get(root, key);
+    return v && !json_is_null(v) ? v : NULL;
+}
+
+/* Reads the activation function of the scores from config_sentence_transformers.json or from config.json. */
+static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
+                           aoe_error *err) {
+    json_t *root = NULL;
+    char *own = aoei_path_join(dir, "config_sentence_transformers.json"),
+         *config = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
+    int rc = own && config ? 0 : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && aoei_exists(own))
+        rc = aoei_json_load(&root, own, err);
+    const json_t *first = given(root, "activation_fn"),
+                 *second = given(json_object_get(f->config_json, "sentence_transformers"), "activation_fn"),
+                 *third = given(f->config_json, "sbert_ce_default_activation_function");
+    s->activation = c->classes == 1 ? AOE_SCORE_SIGMOID : AOE_SCORE_LOGIT;
+    if (!rc && (first || second || third) && !f->new_head)
+        rc = parse_activation(&s->activation, first ? first : second ? second : third, first ? own : config, err);
+    json_decref(root);
+    aoei_free(config);
+    aoei_free(own);
+    return rc;
+}
+
+/* Checks that modules.json, if it exists, describes a transformer with a classification head. */
+static int check_modules(const char *dir, aoe_error *err) {
+    json_t *root = NULL;
+    char *path = aoei_path_join(dir, "modules.json");
+    int rc = !path ? aoei_fail_nomem(err, strlen(dir)) : aoei_exists(path) ? aoei_json_load(&root, path, err) : 0;
+    for (size_t i = 1; i < json_array_size(root) && !rc; i++) {
+        const char *type = json_string_value(json_object_get(json_array_get(root, i), "type"));
+        const char *dot = type ? strrchr(type, '.') : NULL;
+        rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                       "%s: module '%.100s' is not supported in a cross-encoder; supported is a Transformer module with a "
+                       "classification head",
+                       path, dot ? dot + 1 : "");
+    }
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
+int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
+                                aoe_error *err) {
+    int rc = f->new_head ? 0 : check_modules(dir, err);
+    s->pooling = c->pooling;
+    s->pooling_from = "config.json";
+    s->normalize = 0;
+    json_decref(s->modules);
+    s->modules = NULL;
+    return rc ? rc : read_activation(s, c, f, dir, err);
+}
+
+int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s) {
+    char name[64], number[32], label[48];
+    size_t i = 0;
+    while (i < N_ACTIVATIONS - 1 && activations[i].activation != s->activation)
+        i++;
+    snprintf(name, sizeof name, ACTIVATION_MODULE "%s.%s", activations[i].file, activations[i].name);
+    int bad = json_object_set_new(config, "architectures", json_pack("[s]", c->arch->head->class_name));
+    bad |= json_object_set_new(config, "sentence_transformers", json_pack("{s:s}", "activation_fn", name));
+    json_object_del(config, "sbert_ce_default_activation_function");
+    if (aoei_head_classes(config) == c->classes && given(config, "id2label"))
+        return bad;
+    json_t *names = json_object(), *ids = json_object();
+    for (size_t k = 0; k < c->classes; k++) {
+        snprintf(number, sizeof number, "%zu", k);
+        snprintf(label, sizeof label, "LABEL_%zu", k);
+        bad |= json_object_set_new(names, number, json_string(label));
+        bad |= json_object_set_new(ids, label, json_integer((json_int_t)k));
+    }
+    bad |= json_object_set_new(config, "id2label", names);
+    bad |= json_object_set_new(config, "label2id", ids);
+    json_object_del(config, "num_labels");
+    return bad;
+}
+
+int aoei_is_cross_encoder(const char *dir) {
+    json_t *root = NULL;
+    char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
+    const int is = path && aoei_exists(path) && !aoei_json_load(&root, path, NULL) && promises_head(root);
+    json_decref(root);
+    aoei_free(path);
+    return is;
+}

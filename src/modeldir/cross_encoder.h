@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Cross-encoders in model directories: the classification head in the weight file, and the activation function of the scores.
+ * Two formats are read: directories of transformers (and of sentence-transformers before version 5.4), whose config.json names
+ * a class ...ForSequenceClassification, and directories of sentence-transformers since version 5.4, which also contain
+ * modules.json. The first format is written; every version of sentence-transformers can read it.
+ */
+#ifndef AOEI_MODELDIR_CROSS_ENCODER_H
+#define AOEI_MODELDIR_CROSS_ENCODER_H
+
+#include <jansson.h>
+
+#include "encoder/config.h"
+#include "modeldir/model_files.h"
+#include "modeldir/settings.h"
+
+/* The classification head with which a model is opened. */
+typedef struct aoei_head_request {
+    size_t new_classes; /* number of classes of a new head, if the files contain no head; 0: the files must contain a head */
+    int replace;        /* 1: a head in the files is not used; a new head replaces it */
+} aoei_head_request;
+
+/* Adds the classification head to c. f must be open. If the files contain a head, the number of its classes is read from
+ * config.json or from the weight of its last layer. Otherwise, the head has request->new_classes classes, and f->new_head is
+ * set to 1. Errors: AOE_EUNSUPPORTED (the architecture has no head), AOE_EFORMAT (config.json promises a head that is missing),
+ * AOE_EARG (there is no head and no new head is requested; the head has another number of classes), AOE_ENOMEM. */
+int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request, aoe_error *err);
+/* Sets s->activation, and replaces the settings that a classification head determines. dir: directory of the settings. Errors:
+ * AOE_EUNSUPPORTED (the activation function or a module is not supported), AOE_EFORMAT, AOE_ENOMEM. */
+int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
+                                aoe_error *err);
+/* Adds the class name, the labels and the activation function of a cross-encoder to config, the contents of a config.json.
+ * Returns 0 or -1 if an allocation fails. */
+int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s);
+/* Returns 1 if the model in `dir` is a cross-encoder: config.json or the base model of adapters names a class
+ * ...ForSequenceClassification. Returns 0 for all other directories, and if a file cannot be read. */
+int aoei_is_cross_encoder(const char *dir);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * tags: numbers threads
+ * Tests cross-encoders: the outputs of the classification heads of several architectures are compared with float64 values of
+ * the library transformers (tests/peers/cross_encoders.py), and errors of aoe_score_pairs and of the options are tested.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "aoe.h"
+#include "base/json.h"
+
+#define GOLDEN "tests/golden/cross_encoders/"
+
+enum { MAX_PAIRS = 16, CLASSES = 2 };
+
+static const char *const names[] = {"albert", "bert",       "deberta", "distilbert", "electra",   "gte",
+                                    "mpnet",  "modernbert", "qwen3",   "roberta",    "nomic_bert"};
+
+static aoe_context *new_context(size_t threads) {
+    aoe_context_options o;
+    aoe_context *ctx;
+    aoe_error err = {0};
+    aoe_context_options_defaults(&o);
+    o.threads = threads;
+    if (aoe_context_create(&ctx, &o, &err))
+        fail_msg("%s", err.message);
+    return ctx;
+}
+
+static aoe_model *open_model(aoe_context *ctx, const char *dir, aoe_dtype dtype) {
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    aoe_error err = {0};
+    aoe_model *m;
+    o.cross_encoder = 1;
+    o.dtype = dtype;
+    if (aoe_model_open(&m, ctx, dir, &o, &err))
+        fail_msg("%s", err.message);
+    return m;
+}
+
+/* Computes the scores of the pairs in `cases`. batch_tokens: option of the embedder. */
+static size_t score(aoe_model *m, const json_t *cases, size_t batch_tokens, float *scores) {
+    const json_t *pairs = json_object_get(cases, "pairs");
+    aoe_text first[MAX_PAIRS], second[MAX_PAIRS];
+    aoe_embedder_options o;
+    aoe_embedder *e;
+    aoe_error err = {0};
+    const size_t n = json_array_size(pairs);
+    assert_true(n > 0 && n <= MAX_PAIRS);
+    for (size_t i = 0; i < n; i++) {
+        first[i] = aoe_text_of(json_string_value(json_array_get(json_array_get(pairs, i), 0)));
+        second[i] = aoe_text_of(json_string_value(json_array_get(json_array_get(pairs, i), 1)));
+    }
+    aoe_embedder_options_defaults(&o);
+    o.batch_tokens = batch_tokens;
+    if (aoe_embedder_create(&e, m, &o, &err) || aoe_score_pairs(e, first, second, n, scores, NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_embedder_destroy(e);
+    return n;
+}
+
+/* Compares the outputs of a model with the expected values. tolerance: maximum error, relative to the largest expected
+ * value. */
+static void expect_logits(const char *name, aoe_dtype dtype, double tolerance) {
+    char dir[128], path[160];
+    float scores[2][MAX_PAIRS * CLASSES] = {{0}};
+    aoe_error err = {0};
+    json_t *cases;
+    snprintf(dir, sizeof dir, GOLDEN "%s", name);
+    snprintf(path, sizeof path, "%s/expected.json", dir);
+    if (aoei_json_load(&cases, path, &err))
+        fail_msg("%s", err.message);
+    const json_t *logits = json_object_get(cases, "logits");
+    for (size_t run = 0; run < 2; run++) { /* one pair per batch and one thread; all pairs in one batch and three threads */
+        aoe_context *ctx = new_context(run ? 3 : 1);
+        aoe_model *m = open_model(ctx, dir, dtype);
+        assert_int_equal(aoe_model_classes(m), CLASSES);
+        assert_int_equal(aoe_model_activation(m), AOE_SCORE_LOGIT);
+        const size_t n = score(m, cases, run ? 4096 : 1, scores[run]);
+        double worst = 0, largest = 0;
+        for (size_t i = 0; i < n * CLASSES; i++) {
+            const double want = json_number_value(json_array_get(json_array_get(logits, i / CLASSES), i % CLASSES));
+            worst = fmax(worst, fabs((double)scores[run][i] - want));
+            largest = fmax(largest, fabs(want));
+        }
+        if (!(worst <= tolerance * largest))
+            fail_msg("%s: error %.2e of outputs up to %.2f", name, worst, largest);
+        aoe_model_close(m);
+        aoe_context_destroy(ctx);
+        assert_memory_equal(scores[run], scores[0], n * CLASSES * sizeof(float));
+    }
+    json_decref(cases);
+}
+
+static void test_f32(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        expect_logits(names[i], AOE_DTYPE_F32, 4e-6);
+}
+
+static void test_bf16(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        expect_logits(names[i], AOE_DTYPE_BF16, 4e-2);
+}
+
+/* An embedding model has no head, and a cross-encoder computes no embeddings. */
+static void test_errors(void **state) {
+    (void)state;
+    aoe_context *ctx = new_context(1);
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    aoe_error err = {0};
+    aoe_model *m;
+    aoe_embedder *e;
+    float out[64];
+    const aoe_text text = aoe_text_of("w1 w2");
+    o.cross_encoder = 1;
+    assert_int_equal(aoe_model_open(&m, ctx, "tests/golden/qwen2", &o, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "not a cross-encoder"));
+    o.pooling = AOE_POOLING_CLS;
+    assert_int_equal(aoe_model_open(&m, ctx, GOLDEN "bert", &o, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.pooling"));
+    m = open_model(ctx, GOLDEN "bert", AOE_DTYPE_F32);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, &err), 0);
+    assert_int_equal(aoe_embed(e, &text, 1, out, NULL, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "aoe_score_pairs"));
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    assert_int_equal(aoe_model_open(&m, ctx, GOLDEN "bert", NULL, &err), 0); /* the head is ignored */
+    assert_int_equal(aoe_model_dims(m), 16);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, &err), 0);
+    assert_int_equal(aoe_score_pairs(e, &text, &text, 1, out, NULL, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.cross_encoder"));
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_bf16), cmocka_unit_test(test_errors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

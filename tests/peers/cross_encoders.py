@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Small random cross-encoders (classes ...ForSequenceClassification of the library transformers), and their scores in float64.
+
+To write the golden case of one architecture, which tests/golden/cross_encoder_test.c reads:
+
+    python tests/peers/cross_encoders.py bert default tests/golden/cross_encoders/bert
+"""
+import json
+import pathlib
+import sys
+
+import numpy as np
+import tokenizers
+import torch
+import transformers
+
+import golden
+
+WORDS = [f"w{i}" for i in range(35)]
+LENGTHS = [(1, 1), (2, 5), (9, 3), (12, 20), (1, 33), (25, 2)]
+PAIRS = [(" ".join(WORDS[(3 * i + 5 * j) % 35] for j in range(a)), " ".join(WORDS[(7 * i + 2 * j + 1) % 35] for j in range(b)))
+         for i, (a, b) in enumerate(LENGTHS)]
+WITHOUT_TYPES = ("MPNet", "DistilBert", "Llama", "Mistral", "Ministral", "Qwen", "Gemma", "ModernBert")
+
+
+def build(make, labels):
+    """Returns the model with a classification head of `labels` outputs for a variant of tests/peers/architectures, in float64."""
+    _, config, *_ = make()
+    config = type(config)(**{**config.to_dict(), "num_labels": labels, "pad_token_id": 0})
+    model = transformers.AutoModelForSequenceClassification.from_config(config, attn_implementation="eager")
+    golden.randomize(model, 7)
+    return model.double().eval()
+
+
+def write_tokenizer(folder):
+    """Writes a WordPiece tokenizer of the words WORDS with the template of pairs of BERT, and returns it."""
+    vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return tokenizer
+
+
+def has_types(model):
+    return getattr(model.config, "type_vocab_size", 0) > 1 and not type(model).__name__.startswith(WITHOUT_TYPES)
+
+
+def logits(model, tokenizer, pairs):
+    """Returns the outputs [pairs, labels] of the model."""
+    rows = []
+    with torch.no_grad():
+        for a, b in pairs:
+            encoded = tokenizer.encode(a, b)
+            types = {"token_type_ids": torch.tensor([encoded.type_ids])} if has_types(model) else {}
+            rows.append(model(input_ids=torch.tensor([encoded.ids]), attention_mask=torch.ones(1, len(encoded.ids)), **types)
+                        .logits[0].numpy())
+    return np.array(rows)
+
+
+def save(model, folder):
+    """Writes the model as float32 and its tokenizer; returns the tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model.float().save_pretrained(folder)
+    model.double()
+    return write_tokenizer(folder)
+
+
+def main(architecture, variant, folder):
+    folder = pathlib.Path(folder)
+    model = build(golden.variants(architecture)[variant], 2)
+    tokenizer = save(model, folder)
+    (folder / "expected.json").write_text(json.dumps({"pairs": PAIRS, "logits": logits(model, tokenizer, PAIRS).tolist()}) + "\n")
+    config = json.loads((folder / "config.json").read_text())
+    config["num_labels"] = 2  # transformers omits this number, because 2 is its default
+    (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
