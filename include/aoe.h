@@ -368,6 +368,8 @@ typedef struct aoe_model_info {
     size_t lora_r;                   /* adapters: rank; otherwise 0 */
     double lora_alpha, lora_dropout; /* adapters: alpha (see aoe_lora) and dropout probability; otherwise 0 */
     const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */
+    const char *similarity; /* similarity for which the model was trained: "cosine", "dot", "euclidean" or "manhattan"; aoe
+                               computes cosine similarities; static string */
 } aoe_model_info;
 
 /* Sets *info. Its strings remain valid until the model is closed. */

@@ -314,6 +314,16 @@ void cli_session_describe(const cli_session *s) {
     cli_note("%s", text);
 }
 
+void cli_session_warn_similarity(const cli_session *s) {
+    aoe_model_info info;
+    aoe_model_get_info(s->model, &info);
+    if (!info.normalize && strcmp(info.similarity, "cosine") != 0)
+        cli_warn(
+            "%s: similarity_fn_name of the model is %s, but cosine similarities are computed; sentence-transformers may rank "
+            "texts differently",
+            s->dir, info.similarity);
+}
+
 void cli_session_close(cli_session *s) {
     aoe_embedder_destroy(s->embedder);
     aoe_model_close(s->model);

@@ -85,7 +85,10 @@ typedef struct cli_session {
  * error. */
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
 void cli_session_describe(const cli_session *s); /* prints a note with the pooling, the data type and the instruction set */
-void cli_session_close(cli_session *s);          /* accepts a zeroed or partly opened session */
+/* Prints a warning if the model was trained for another similarity than the cosine, and the order of its cosines may differ.
+ * Called by commands that compare embeddings. */
+void cli_session_warn_similarity(const cli_session *s);
+void cli_session_close(cli_session *s); /* accepts a zeroed or partly opened session */
 
 /* Warns that n invalid rows were skipped. Does nothing if n is 0. path: file with these rows; NULL if it is unknown. */
 void cli_warn_skipped(const char *path, size_t n);

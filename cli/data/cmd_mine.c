@@ -273,6 +273,7 @@ static int run_job(job *j, options *o, const cli_args *args) {
         return 1;
     if (automatic)
         use_query_prompt(j, o);
+    cli_session_warn_similarity(&j->session);
     const int code = aoe_mine(j->session.embedder, &o->m, &result, &err);
     cli_progress_end(&j->progress);
     if (code == AOE_ECANCELLED && (j->failed || cli_file_check(&j->out)))

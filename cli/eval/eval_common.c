@@ -144,6 +144,7 @@ static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_a
     if (cli_session_open(s, &e->general, &e->model) || (c->open && c->open(e, s)))
         return 1;
     cli_session_describe(s);
+    cli_session_warn_similarity(s);
     cli_progress_begin(&e->progress, c->doing, c->unit, 0);
     const int failed = c->score(e, s->embedder, args, &err);
     cli_progress_end(&e->progress);

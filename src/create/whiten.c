@@ -169,6 +169,7 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     int rc = aoe_model_open(&m, w->ctx, from, &options, err);
     if (rc)
         return rc;
+    m->settings.truncate_dim = 0; /* the statistics are those of the complete embeddings */
     const size_t D = aoe_model_dims(m);
     if (m->config.n_modules)
         rc = aoei_fail(err, AOE_EARG,
@@ -263,6 +264,7 @@ static int write_model(const whitening *w, const char *from, const char *to, con
     int rc = aoei_model_open_for(&m, w->ctx, from, &w->o->model_options, &(aoei_open_mode){.rows_from_file = 1}, err);
     if (rc)
         return rc;
+    m->settings.truncate_dim = 0;
     float *weight = aoei_malloc_array(r->dims, (D + 1) * sizeof *weight);
     if (!weight)
         rc = aoei_fail_nomem(err, r->dims * (D + 1) * sizeof *weight);

@@ -2,7 +2,8 @@
  * Computes embeddings of texts. The texts are tokenized, sorted by length, and divided into batches with a limited number of
  * tokens. The encoder and the pooling process one batch at a time. The vectors are written in the order of the texts. An
  * embedder allocates one arena, which is large enough for the largest batch. Each batch uses only the beginning of the arena,
- * so small batches touch little physical memory. aoe_embed allocates only the lists of tokens and chunks. A long text may be
+ * so small batches touch little physical memory. aoe_embed allocates the lists of tokens and chunks and, if
+ * embeddings are truncated, the complete embeddings. A long text may be
  * split into chunks that are embedded separately. The embedding of the text is then the mean of the embeddings of its chunks.
  */
 #include "model/embedder.h"
@@ -31,7 +32,7 @@ struct aoe_embedder {
     aoei_arena arena;    /* owned */
     aoei_encoder_state state; /* activations of the current batch, in the arena */
     /* modules after the pooling. The first tensor, [texts, aoei_pooled_dims], is the output of the pooling. The last tensor
-     * contains the vectors of the texts, [texts, D], where D is aoe_model_dims(model). The tensors are in the arena. */
+     * contains the vectors of the texts before they are truncated, [texts, D]. The tensors are in the arena. */
     aoei_module_chain chain;
     float *chunk_vector;      /* [D] vector of one chunk, owned */
     aoei_batch_buffer buffer; /* token ids of the current batch, owned */
@@ -104,8 +105,8 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
         code = aoei_arena_create(&created->arena, bytes, err);
     if (!code)
         code = aoei_batch_buffer_create(&created->buffer, max_tokens, max_tokens, err);
-    if (!code && !(created->chunk_vector = aoei_malloc_array(aoe_model_dims(m), sizeof *created->chunk_vector)))
-        code = aoei_fail_nomem(err, aoe_model_dims(m) * sizeof *created->chunk_vector);
+    if (!code && !(created->chunk_vector = aoei_malloc_array(aoei_vector_dims(&m->config), sizeof *created->chunk_vector)))
+        code = aoei_fail_nomem(err, aoei_vector_dims(&m->config) * sizeof *created->chunk_vector);
     if (code) {
         aoe_embedder_destroy(created);
         return code;
@@ -232,12 +233,12 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
 }
 
 /* Computes the vectors of the chunks in the batch e->buffer. Element i of the batch is chunks[i]. vectors: [n, D], one row for
- * each of the n texts that were passed to aoei_embed_lists. If a text is one chunk, its row is set to the vector of the chunk.
+ * each of the n texts that were passed to embed_complete. If a text is one chunk, its row is set to the vector of the chunk.
  * If a text has several chunks, their vectors are added to its row. */
 static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
-    const size_t D = aoe_model_dims(m);
+    const size_t D = aoei_vector_dims(&m->config);
     const int code = layout(e->model, &e->state, &e->chain, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
     if (code)
         return code;
@@ -285,7 +286,24 @@ static chunk *list_chunks(const aoe_embedder *e, const aoei_token_lists *lists, 
     return chunks;
 }
 
-int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+/* Writes the vector of a text without tokens to v[D]. The output of the pooling is the zero vector, as in Model2Vec. */
+static int embed_empty(aoe_embedder *e, float *v, aoe_error *err) {
+    const aoe_model *m = e->model;
+    const int code = layout(m, &e->state, &e->chain, &e->arena, 1, 1, 1, err);
+    if (code)
+        return code;
+    aoei_tensor_zero(m->ctx, aoei_tensor_rows(e->chain.value[0], 0, 1));
+    aoei_module_chain_forward(m->ctx, &e->chain, 1, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
+    const aoei_tensor row = aoei_tensor_rows(e->chain.value[e->chain.n], 0, 1);
+    if (m->settings.normalize)
+        aoei_l2_normalize(m->ctx, row);
+    aoei_tensor_read(m->ctx, v, row);
+    return AOE_OK;
+}
+
+/* Computes the embeddings of the texts before they are truncated. vectors: [lists->n, D]. */
+static int embed_complete(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+    const size_t D = aoei_vector_dims(&e->model->config);
     size_t total;
     e->failed = (size_t)-1;
     chunk *chunks = list_chunks(e, lists, &total, err);
@@ -293,8 +311,8 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
         return AOE_ENOMEM;
     int code = AOE_OK;
     size_t i = 0;
-    for (; i < total && !chunks[i].length; i++) /* the embedding of a text without tokens is the zero vector, as in Model2Vec */
-        memset(vectors + chunks[i].text * aoe_model_dims(e->model), 0, aoe_model_dims(e->model) * sizeof *vectors);
+    for (; i < total && !chunks[i].length && !code; i++)
+        code = embed_empty(e, vectors + chunks[i].text * D, err);
     while (i < total && !code) {
         aoei_batch_clear(&e->buffer);
         size_t n = 0;
@@ -316,6 +334,27 @@ static void describe_texts(const aoe_embedder *e, const aoei_token_lists *lists,
         info[i] = (aoe_text_info){.tokens = (uint32_t)aoei_token_count(lists, i),
                                   .chunks = (uint32_t)count_chunks(e, lists, i),
                                   .truncated = lists->truncated[i]};
+}
+
+/* Writes the first D components of `complete` to v[D]. If the caller requested normalization, v is normalized to
+ * unit length. */
+static void truncate_vector(const aoe_model *m, float *v, size_t D, const float *complete) {
+    memcpy(v, complete, D * sizeof *v);
+    if (m->settings.unit_truncated)
+        aoei_l2_normalize(m->ctx, aoei_tensor_wrap(v, 1, D));
+}
+
+int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
+    const size_t D = aoe_model_dims(e->model), complete_dims = aoei_vector_dims(&e->model->config);
+    if (D == complete_dims)
+        return embed_complete(e, lists, vectors, err);
+    e->failed = (size_t)-1;
+    float *complete = aoei_malloc_array(lists->n ? lists->n : 1, complete_dims * sizeof *complete);
+    int code = complete ? embed_complete(e, lists, complete, err) : aoei_fail_nomem(err, lists->n * complete_dims);
+    for (size_t i = 0; i < lists->n && !code; i++)
+        truncate_vector(e->model, vectors + i * D, D, complete + i * complete_dims);
+    aoei_free(complete);
+    return code;
 }
 
 int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info, aoe_error *err) {
@@ -369,7 +408,7 @@ int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *seco
     if (code)
         return code;
     describe_texts(e, &lists, info);
-    code = aoei_embed_lists(e, &lists, scores, err);
+    code = embed_complete(e, &lists, scores, err);
     for (size_t i = 0; i < n && !code; i++)
         activate_scores(e->model->settings.activation, scores + i * classes, classes);
     aoei_token_lists_free(&lists);

@@ -79,6 +79,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .lora_alpha = m->lora.alpha,
         .lora_dropout = m->lora.dropout,
         .lora_targets = m->lora_targets ? m->lora_targets : "",
+        .similarity = aoei_similarity_name(m->settings.similarity),
     };
 }
 
@@ -91,7 +92,7 @@ const char *aoe_model_prompt(const aoe_model *m, const char *name) {
 size_t aoe_model_dims(const aoe_model *m) {
     if (!m)
         return 0;
-    return aoei_vector_dims(&m->config);
+    return aoei_settings_dims(&m->settings, aoei_vector_dims(&m->config));
 }
 
 size_t aoe_model_classes(const aoe_model *m) {

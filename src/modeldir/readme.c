@@ -52,7 +52,7 @@ static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
         b,
         "This model computes text embeddings of %zu dimensions. The cosine similarity of two embeddings measures the "
         "semantic similarity of their texts. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
-        aoei_vector_dims(c), aoe_version());
+        aoei_settings_dims(s, aoei_vector_dims(c)), aoe_version());
     put(b, "| property | value |\n| --- | --- |\n");
     char sizes[256];
     c->arch->print_sizes(c, sizes, sizeof sizes);

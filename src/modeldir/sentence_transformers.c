@@ -526,20 +526,14 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
     return rc;
 }
 
-/* Reads the prompts from config_sentence_transformers.json, if this file exists. A truncate_dim that is less than the hidden
- * size is not supported. */
-static int read_prompts(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
+/* Reads config_sentence_transformers.json, if this file exists: the prompts, truncate_dim and similarity_fn_name. */
+static int read_model_config(aoei_partial_settings *s, const char *dir, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
-    size_t dims = hidden;
     int rc = load_optional(&config, &path, dir, "config_sentence_transformers.json", NULL, err);
     if (!rc && config)
-        rc = aoei_json_size(config, "truncate_dim", &dims, path, err);
-    if (!rc && dims < hidden)
-        rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                       "%s: truncate_dim %zu is not supported; remove it and truncate the embeddings when you use them", path,
-                       dims);
-    if (!rc && config)
+        rc = aoei_partial_settings_read_output(s, config, "similarity_fn_name", path, err);
+    if (!rc && config && !s->prompts)
         rc = read_templates(s, config, path, err);
     json_decref(config);
     aoei_free(path);
@@ -553,7 +547,5 @@ int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, c
                                                         : read_modules(s, dir, c->hidden, err);
     if (!rc && c->arch->library != AOEI_LIBRARY_MODEL2VEC && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))
         rc = read_transformer_lengths(s, dir, c->arch->max_length(c), err);
-    if (!rc && !s->prompts)
-        rc = read_prompts(s, dir, c->hidden, err);
-    return rc;
+    return rc ? rc : read_model_config(s, dir, err);
 }

@@ -109,8 +109,8 @@ static int add_prefix(json_t *prompts, const char *name, const char *text) {
     return aoei_prompt_is_prefix(text, &len) ? json_object_set_new(prompts, name, json_stringn(text, len)) : 0;
 }
 
-/* Writes config_sentence_transformers.json, which contains the prompts. */
-static int write_prompts(const aoei_settings *s, const char *dir, aoe_error *err) {
+/* Writes config_sentence_transformers.json: the prompts, the similarity and truncate_dim. */
+static int write_model_config(const aoei_settings *s, const char *dir, aoe_error *err) {
     json_t *prompts = json_object(), *v, *root = NULL;
     const char *name;
     size_t len;
@@ -123,7 +123,11 @@ static int write_prompts(const aoei_settings *s, const char *dir, aoe_error *err
         json_decref(prompts);
     else
         root = json_pack("{s:o, s:s?, s:s}", "prompts", prompts, "default_prompt_name", has_default ? "default" : NULL,
-                         "similarity_fn_name", "cosine");
+                         "similarity_fn_name", aoei_similarity_name(s->similarity));
+    if (root && s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) {
+        json_decref(root);
+        root = NULL;
+    }
     return save_json(root, dir, "config_sentence_transformers.json", err);
 }
 
@@ -155,5 +159,5 @@ int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, cons
         return rc;
     rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,
                    "sentence_bert_config.json", err);
-    return rc ? rc : write_prompts(s, dir, err);
+    return rc ? rc : write_model_config(s, dir, err);
 }

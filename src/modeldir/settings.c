@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "encoder/token_pooling.h"
 
 static const char *const pooling_names[AOE_POOLING_COUNT] = {
@@ -89,7 +90,9 @@ void aoei_partial_settings_init(aoei_partial_settings *s) {
                                  .max_length = AOE_AUTO,
                                  .normalize = AOE_AUTO,
                                  .lowercase = AOE_AUTO,
-                                 .bidirectional_from = AOE_AUTO};
+                                 .bidirectional_from = AOE_AUTO,
+                                 .truncate_dim = AOE_AUTO,
+                                 .similarity = AOE_AUTO};
 }
 
 void aoei_partial_settings_free(aoei_partial_settings *s) {
@@ -174,6 +177,40 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
                                    "different embeddings: ",
                                reasons[i]);
     return n ? buf : NULL;
+}
+
+size_t aoei_settings_dims(const aoei_settings *s, size_t n) {
+    return s->truncate_dim && s->truncate_dim < n ? s->truncate_dim : n;
+}
+
+static const char *const similarities[AOEI_SIMILARITY_COUNT] = {"cosine", "dot", "euclidean", "manhattan"};
+
+const char *aoei_similarity_name(aoei_similarity similarity) {
+    return similarities[similarity];
+}
+
+int aoei_partial_settings_read_output(aoei_partial_settings *s, const json_t *config, const char *key, const char *file,
+                                      aoe_error *err) {
+    const char *name = NULL;
+    size_t dims = AOE_AUTO;
+    int rc, similarity = 0;
+    if ((rc = aoei_json_size(config, "truncate_dim", &dims, file, err)) ||
+        (rc = aoei_json_string(config, key, &name, NULL, file, err)))
+        return rc;
+    if (!dims)
+        return aoei_fail(err, AOE_EFORMAT, "%s: truncate_dim is 0, but must be at least 1; correct or remove the value", file);
+    while (name && similarity < AOEI_SIMILARITY_COUNT && strcmp(similarities[similarity], name) != 0)
+        similarity++;
+    if (similarity == AOEI_SIMILARITY_COUNT)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: %s '%s' is not supported (supported: cosine, dot, euclidean, manhattan); correct or remove the "
+                         "value",
+                         file, key, name);
+    if (s->truncate_dim == AOE_AUTO)
+        s->truncate_dim = dims;
+    if (s->similarity == AOE_AUTO && name)
+        s->similarity = similarity;
+    return 0;
 }
 
 size_t aoei_settings_module_count(const aoei_settings *s) {

@@ -11,6 +11,15 @@
 
 #define AOEI_PLACEHOLDER "{text}" /* in a prompt template, this placeholder is replaced by the text */
 
+/* Similarity of two embeddings, the key similarity_fn_name of sentence-transformers. aoe computes cosine similarities. */
+typedef enum aoei_similarity {
+    AOEI_SIMILARITY_COSINE,
+    AOEI_SIMILARITY_DOT,
+    AOEI_SIMILARITY_EUCLIDEAN,
+    AOEI_SIMILARITY_MANHATTAN,
+    AOEI_SIMILARITY_COUNT
+} aoei_similarity;
+
 /* The settings of an open model. */
 typedef struct aoei_settings {
     aoe_pooling pooling;         /* never AOE_POOLING_AUTO */
@@ -28,6 +37,10 @@ typedef struct aoei_settings {
     json_t *modules;
     int lowercase;                   /* 1: texts are lowercased before tokenization */
     aoe_score_activation activation; /* cross-encoders: function that is applied to the logits of a pair */
+    size_t truncate_dim;             /* number of components to which embeddings are truncated after all modules and after the
+                                        normalization; 0: embeddings are not truncated */
+    int unit_truncated;         /* 1: truncated embeddings are normalized again, because the caller requested normalization */
+    aoei_similarity similarity; /* similarity for which the model was trained */
 } aoei_settings;
 
 /* The settings while they are read. They are read from several sources in order of precedence, and each source sets only fields
@@ -43,6 +56,8 @@ typedef struct aoei_partial_settings {
     int lowercase;               /* 0 or 1; AOE_AUTO: not set */
     size_t bidirectional_from;   /* index of the first bidirectional layer; AOE_AUTO: not set */
     json_t *modules;             /* modules as in aoei_settings; NULL: not set; owned */
+    size_t truncate_dim;         /* see aoei_settings; AOE_AUTO: not set */
+    int similarity;              /* value of aoei_similarity; AOE_AUTO: not set */
     int skip_modules;            /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */
 } aoei_partial_settings;
 
@@ -52,10 +67,19 @@ void aoei_partial_settings_free(aoei_partial_settings *s);
  * prompt. */
 int aoei_partial_settings_set_prompt(aoei_partial_settings *s, const char *prompt, aoe_error *err);
 
+/* Reads the keys truncate_dim and `key`, the name of the similarity, from `config`, the contents of `file`, unless they are
+ * already set. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED. */
+int aoei_partial_settings_read_output(aoei_partial_settings *s, const json_t *config, const char *key, const char *file,
+                                      aoe_error *err);
+
 /* Copies `from` to *to. The caller frees *to with aoei_settings_free, even if the function fails. Errors: AOE_ENOMEM. */
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err);
 void aoei_settings_free(aoei_settings *s); /* accepts a zeroed struct */
 enum { AOEI_MODULE_FOLDER_SIZE = 32 };     /* size of the buffer for the name of the folder of a module */
+/* Returns the number of components of the embeddings of a model whose last module has n outputs. */
+size_t aoei_settings_dims(const aoei_settings *s, size_t n);
+/* Returns the name of a similarity in similarity_fn_name, such as "cosine". */
+const char *aoei_similarity_name(aoei_similarity similarity);
 /* Returns the number of modules between the pooling and the normalization. */
 size_t aoei_settings_module_count(const aoei_settings *s);
 /* Writes to `name` the name of the folder to which module i of a model with these settings is written, and returns `name`. */

@@ -13,9 +13,9 @@
 #include "base/json.h"
 #include "modeldir/layout.h"
 
-/* largest supported value of "format_version"; version 2 added the key "dense", and version 3 the key "modules"
- * and the poolings mean-sqrt-len, weighted-mean and concatenations */
-#define MAX_FORMAT_VERSION 3
+/* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
+ * mean-sqrt-len, weighted-mean and concatenations, and version 4 the key "truncate_dim" */
+#define MAX_FORMAT_VERSION 4
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
@@ -136,7 +136,8 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
     if ((rc = read_pooling(s, root, file, err)) || (rc = read_max_length(s, root, c, file, err)) ||
         (rc = read_bidirectional_from(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
         (rc = read_modules(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
-        (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)))
+        (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)) ||
+        (rc = aoei_partial_settings_read_output(s, root, "similarity", file, err)))
         return rc;
     if (training && !json_is_object(training))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"training\" is not an object; remove it", file);
@@ -171,6 +172,8 @@ static int is_single_dense(const aoei_settings *s) {
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
+    if (s->truncate_dim)
+        return 4;
     if (p == AOE_POOLING_MEAN_SQRT_LEN || p == AOE_POOLING_WEIGHTED_MEAN || p >= AOE_POOLING_CONCAT)
         return 3;
     return is_single_dense(s) ? 2 : n ? 3 : 1;
@@ -193,6 +196,18 @@ static int add_modules(json_t *root, const aoei_settings *s) {
     return list ? json_object_set_new(root, "modules", list) : 0;
 }
 
+/* Adds the settings that most models do not have. Returns 0 or -1. */
+static int add_optional(json_t *root, const aoei_settings *s) {
+    return (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
+                   (s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) ||
+                   (s->similarity != AOEI_SIMILARITY_COSINE &&
+                    json_object_set_new(root, "similarity", json_string(aoei_similarity_name(s->similarity)))) ||
+                   (s->bidirectional &&
+                    json_object_set_new(root, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from)))
+               ? -1
+               : 0;
+}
+
 json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
     json_t *prompts = s->prompts ? aoei_json_copy(s->prompts) : json_object();
     if (*s->prompt && json_object_set_new(prompts, "default", json_string(s->prompt))) {
@@ -204,10 +219,7 @@ json_t *aoei_settings_to_json(const aoei_settings *s, json_t *record) {
     json_t *root =
         json_pack("{s:i, s:s, s:o, s:I, s:b}", "format_version", format_version(s), "pooling", aoe_pooling_name(s->pooling),
                   "prompts", prompts, "max_length", (json_int_t)s->max_length, "normalize", s->normalize);
-    if (root && (add_modules(root, s) || (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
-                 (s->bidirectional &&
-                  json_object_set_new(root, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from))) ||
-                 (record && json_object_set(root, "training", record)))) {
+    if (root && (add_modules(root, s) || add_optional(root, s) || (record && json_object_set(root, "training", record)))) {
         json_decref(root);
         return NULL;
     }

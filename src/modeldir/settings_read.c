@@ -116,6 +116,9 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .lowercase = st.lowercase == 1,
         .bidirectional = st.bidirectional_from != AOE_AUTO,
         .bidirectional_from = st.bidirectional_from,
+        .truncate_dim = st.truncate_dim != AOE_AUTO ? st.truncate_dim : 0,
+        .unit_truncated = o->normalize == 1,
+        .similarity = st.similarity != AOE_AUTO ? (aoei_similarity)st.similarity : AOEI_SIMILARITY_COSINE,
     };
     return 0;
 fail:

@@ -58,9 +58,10 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
  * The first array contains the embeddings and later their gradients (aoei_pair_step.pooled). The others are host and
  * host_grad. */
 static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
-    const size_t pairs = n_texts / 2 + n_texts % 2, workspace = aoei_pair_objective_workspace(pairs, aoe_model_dims(m));
+    const size_t pairs = n_texts / 2 + n_texts % 2, dims = aoei_vector_dims(&m->config);
+    const size_t workspace = aoei_pair_objective_workspace(pairs, dims);
     size_t vectors;
-    if (!workspace || aoei_mul_size(3 * 2 * sizeof(float) * aoe_model_dims(m), pairs, &vectors) ||
+    if (!workspace || aoei_mul_size(3 * 2 * sizeof(float) * dims, pairs, &vectors) ||
         aoei_add_size(workspace, vectors, &plan->objectives))
         return aoei_fail(err, AOE_ENOMEM, "the memory for the losses of %zu pairs exceeds SIZE_MAX; plan a smaller batch",
                          pairs);

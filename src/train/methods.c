@@ -289,7 +289,7 @@ int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size
 }
 
 int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
-    const size_t dims = aoe_model_dims(m);
+    const size_t dims = aoei_vector_dims(&m->config);
     const uint64_t seed = o->args.seed;
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION) {
         const size_t classes = o->classes != AOE_AUTO ? o->classes : highest >= 1 ? (size_t)highest + 1 : 2;

@@ -122,7 +122,7 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
 }
 
 static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
-    const size_t dims = aoe_model_dims(t->base);
+    const size_t dims = aoei_vector_dims(&t->base->config);
     const int code = aoei_teacher_open(&p->teacher, t->ctx, p->o->teacher, t->o->model_options.dtype, err);
     if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
         return aoei_fail(
@@ -171,9 +171,9 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = open_teacher(p, t, err);
     if (!code)
         code = load_sources(p, t, files, err);
-    if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoe_model_dims(t->base) % 2)
+    if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoei_vector_dims(&t->base->config) % 2)
         code = aoei_fail(err, AOE_EARG, "%s: the angle loss requires an even embedding size, not %zu; set options.w_angle to 0",
-                         t->o->model, aoe_model_dims(t->base));
+                         t->o->model, aoei_vector_dims(&t->base->config));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, err);
     if (!code && p->has_teacher)

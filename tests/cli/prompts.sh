@@ -60,3 +60,11 @@ printf '[{"path":"0_Transformer","type":"sentence_transformers.models.Transforme
 "$AOE" embed -q -m folder texts.txt | cmp - named
 printf '[{"path":"0_CLIPModel","type":"sentence_transformers.models.CLIPModel"}]' >folder/modules.json
 fails "$AOE" embed -q -m folder texts.txt
+# a model that was trained for another similarity, which is kept when the model is saved
+tiny_model dot
+rm dot/aoe.json
+printf '{"similarity_fn_name":"dot","truncate_dim":4}' >dot/config_sentence_transformers.json
+"$AOE" similarity -q -m dot 'the dog' 'a car' 2>&1 >/dev/null
+"$AOE" similarity -q -m dot --normalize 'the dog' 'a car' 2>&1 >/dev/null
+"$AOE" convert -q dot -o written --dtype f32 --force
+grep 'similarity\|truncate_dim' written/config_sentence_transformers.json written/aoe.json

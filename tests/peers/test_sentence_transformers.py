@@ -156,6 +156,23 @@ def test_prompts(aoe, start, tmp_path):
         assert relative_error(got, want) < TOLERANCE
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+def test_truncate_dim(aoe, start, table, tmp_path, normalize):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Normalize
+
+    modules = [transformer(start), pooling(), *([Normalize()] if normalize else [])]
+    want = write(tmp_path / "model", modules, truncate_dim=40, similarity_fn_name="dot")
+    assert want.shape[1] == 40
+    assert relative_error(aoe.embed(tmp_path / "model", TEXTS), want) < TOLERANCE
+    unit = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(TEXTS, normalize_embeddings=True)
+    assert relative_error(aoe.embed(tmp_path / "model", TEXTS, "--normalize"), unit) < TOLERANCE
+    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "trained", "--max-steps", 2, "-b", 8)
+    got = aoe.embed(tmp_path / "trained", TEXTS)
+    assert got.shape[1] == 40 and relative_error(got, read(tmp_path / "trained")) < TOLERANCE
+    assert SentenceTransformer(str(tmp_path / "trained"), device="cpu").similarity_fn_name == "dot"
+
+
 @pytest.mark.parametrize("key", ["module_input_name", "module_output_name"])
 @pytest.mark.parametrize("folder", ["2_Dense", "3_Normalize"])
 def test_other_names_are_rejected(aoe, start, tmp_path, folder, key):

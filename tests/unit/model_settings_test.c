@@ -135,7 +135,7 @@ static void rejects_an_invalid_aoe_json(void **state) {
         const char *text, *fragment;
         int code;
     } cases[] = {
-        {"{\"format_version\":4}", "aoe.json: format_version is 4, but this version of aoe supports at most 3; update aoe",
+        {"{\"format_version\":5}", "aoe.json: format_version is 5, but this version of aoe supports at most 4; update aoe",
          AOE_EUNSUPPORTED},
         {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
         {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
@@ -556,7 +556,8 @@ static void reads_prompts(void **state) {
         {"{\"prompts\":{\"a\":7}}", "prompt \"a\" is not a string", AOE_EFORMAT},
         {"{\"prompts\":{\"a\":\"x\"},\"default_prompt_name\":\"b\"}", "default_prompt_name \"b\" is not among the prompts",
          AOE_EFORMAT},
-        {"{\"truncate_dim\":4}", "truncate_dim 4 is not supported", AOE_EUNSUPPORTED},
+        {"{\"truncate_dim\":0}", "truncate_dim is 0, but must be at least 1", AOE_EFORMAT},
+        {"{\"similarity_fn_name\":\"maxsim\"}", "similarity_fn_name 'maxsim' is not supported", AOE_EUNSUPPORTED},
     };
     char *dir = test_dir_create();
     aoei_settings s;
