@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Stores HTTP headers as a list of names and values, and parses Link, Retry-After and x-ratelimit-*. libcurl parses dates and
- * resolves relative URLs.
+ * Stores HTTP headers as a list of names and values, and parses Link, Retry-After, RateLimit and x-ratelimit-*. libcurl parses
+ * dates and resolves relative URLs.
  */
 #include "net/headers.h"
 
@@ -184,10 +184,36 @@ static int64_t clamp_wait(int64_t seconds) {
     return seconds < 0 ? 0 : seconds > MAX_WAIT ? MAX_WAIT : seconds;
 }
 
+/* Returns the value of the parameter `name` of a list item, such as 55 for "t" in ["api";r=0;t=55]. The item ends at `end`.
+ * Returns -1 if there is no such parameter or if it is not an integer of at most 9 digits. */
+static int64_t item_parameter(const char *item, const char *end, char name) {
+    for (const char *p = memchr(item, ';', (size_t)(end - item)); p; p = memchr(p, ';', (size_t)(end - p))) {
+        p++;
+        p += strspn(p, " \t");
+        const size_t digits = p[0] == name && p[1] == '=' ? strspn(p + 2, "0123456789") : 0;
+        if (digits > 0 && digits <= 9 && (p + 2 + digits == end || strchr("; \t", p[2 + digits])))
+            return strtoll(p + 2, NULL, 10);
+    }
+    return -1;
+}
+
+/* Returns the longest time of the quotas in the RateLimit header that are used up, or -1 if there is none. */
+static int64_t rate_limit_wait(const aoei_headers *h) {
+    const char *item = aoei_headers_get(h, "ratelimit", 0);
+    int64_t wait = -1;
+    while (item) {
+        const char *end = item + strcspn(item, ",");
+        const int64_t seconds = item_parameter(item, end, 'r') == 0 ? item_parameter(item, end, 't') : -1;
+        wait = seconds > wait ? seconds : wait;
+        item = *end ? end + 1 : NULL;
+    }
+    return wait < 0 ? -1 : clamp_wait(wait);
+}
+
 int64_t aoei_headers_retry_after(const aoei_headers *h, int64_t now) {
     const char *value = aoei_headers_get(h, "retry-after", 0);
     if (!value)
-        return -1;
+        return rate_limit_wait(h);
     const int64_t seconds = whole_number(value);
     if (seconds >= 0)
         return clamp_wait(seconds);

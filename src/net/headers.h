@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The headers of an HTTP response, and parsers for the headers that aoe uses: Link, Retry-After and x-ratelimit-*. Data from
- * the server is not trusted: its size is limited, and an invalid value is treated as a missing header.
+ * The headers of an HTTP response, and parsers for the headers that aoe uses: Link, Retry-After, RateLimit and x-ratelimit-*.
+ * Data from the server is not trusted: its size is limited, and an invalid value is treated as a missing header.
  */
 #ifndef AOEI_NET_HEADERS_H
 #define AOEI_NET_HEADERS_H
@@ -33,7 +33,8 @@ int aoei_headers_link(const aoei_headers *h, const char *rel, const char *base, 
 
 /* Returns the seconds to wait according to the Retry-After header, at most 31 days, or -1 if there is no valid header. If
  * the header is a date, the wait is measured from the Date header of the response. If the response has no Date header, the
- * wait is measured from `now` (seconds since 1970). */
+ * wait is measured from `now` (seconds since 1970). Without Retry-After, the result is the time t of the RateLimit header
+ * ("api";r=0;t=55; draft-ietf-httpapi-ratelimit-headers) if its remaining quota r is 0. */
 int64_t aoei_headers_retry_after(const aoei_headers *h, int64_t now);
 
 /* The quota that a server reports in the x-ratelimit-* headers. A field is -1 if its header is missing or invalid. */

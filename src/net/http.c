@@ -265,8 +265,13 @@ static void unblock_pipe(const sigset_t *before, int was_pending) {
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* DONE: the transfer ended; STOPPED: the caller cancelled it; STALLED: no data was received for o.stall_timeout seconds. */
+/* DONE: the transfer ended; STOPPED: the caller cancelled it; STALLED: no data was received for stall_timeout seconds. */
 typedef enum outcome { DONE, STOPPED, STALLED } outcome;
+
+/* Returns the maximum number of seconds during which the request may receive no data. */
+static double stall_timeout(const transfer *t) {
+    return t->q->stall_timeout > 0 ? t->q->stall_timeout : t->h->o.stall_timeout;
+}
 
 /* Runs the transfer until it ends. If the result is DONE, *code is libcurl's result. */
 static outcome run_transfer(aoei_http *h, const transfer *t, CURLcode *code) {
@@ -279,7 +284,7 @@ static outcome run_transfer(aoei_http *h, const transfer *t, CURLcode *code) {
             break;
         if (h->o.stop && h->o.stop(h->o.stop_user))
             return STOPPED;
-        const double left = t->last_byte + h->o.stall_timeout - aoei_now();
+        const double left = t->last_byte + stall_timeout(t) - aoei_now();
         if (left <= 0)
             return STALLED;
         const double wait = left < POLL_SECONDS ? left : POLL_SECONDS;
@@ -382,7 +387,7 @@ static int send_once(aoei_http *h, const aoei_http_request *q, const char *url, 
     if (out == STALLED) {
         r->transient = 1;
         return aoei_fail(err, AOE_EIO, "%s: no data received for %g s; try again later", aoei_url_display(url, shown_url),
-                         h->o.stall_timeout);
+                         stall_timeout(&t));
     }
     return code ? fail_transfer(h, &t, url, q->token, code, err) : 0;
 }

@@ -54,7 +54,8 @@ typedef struct aoei_http_request {
     size_t n_headers;
     const void *body; /* [body_len] bytes; NULL: no body */
     size_t body_len;
-    const char *token; /* secret that is sent as "Authorization: Bearer TOKEN"; NULL: none */
+    const char *token;    /* secret that is sent as "Authorization: Bearer TOKEN"; NULL: none */
+    double stall_timeout; /* replaces aoei_http_options.stall_timeout; 0: not replaced */
     /* If receive is set, the body of a response with status 200 or 206 is passed to it and not stored, it is not compressed,
      * and neither max_body nor timeout limits the request; stall_timeout does. NULL: the body is stored. */
     aoei_receive_fn receive;

@@ -114,6 +114,16 @@ static void test_retry_after(void **state) {
         {"Retry-After: soon", -1},
         {"Retry-After:", -1},
         {"X: 60", -1},
+        {"RateLimit: \"api\";r=0;t=55", 55},
+        {"RateLimit: \"api\"; r=0; t=55", 55},
+        {"RateLimit: \"api\";t=7;r=0", 7},
+        {"RateLimit: \"api\";r=3;t=55", -1},
+        {"RateLimit: \"a\";r=1;t=99, \"b\";r=0;t=5, \"c\";r=0;t=9", 9},
+        {"RateLimit: \"api\";r=0", -1},
+        {"RateLimit: \"api\";r=0;t=soon", -1},
+        {"RateLimit: \"api\";r=0;t=5s", -1},
+        {"RateLimit: \"api\";r=00;t=999999999", 31 * 24 * 3600},
+        {"RateLimit: ;", -1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoei_headers h = headers_of(cases[i].line);
