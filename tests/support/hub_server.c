@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A program with a server that implements the protocol of the Hugging Face Hub, for tests/cli and tests/peers:
- *
- *     hub URL_FILE /dev/null LOG_FILE FOLDER [FAULT...]
- *
- * FOLDER/ORG/NAME contains the files of the model ORG/NAME. Its branch is "main". Files that are larger than 20,000 bytes are
- * stored with Git LFS: a request for them is redirected to a second server with its own port, as the Hub does. For each request
- * the log contains a line with the server, the method, the path, the header Range, and "token" if the request has an
- * Authorization header. These models are special:
- *
- *     gated/NAME      403 GatedRepo unless the token is "good"
- *     private/NAME    401 RepoNotFound unless the token is "good"
- *     renamed/NAME    HEAD and GET are redirected to models of acme by a relative Location
- *
- * FAULT is one of: "busy" (the first request for each URL is answered with 429 and Retry-After, the second one with 500),
- * "cut=N" (each answer of the second server ends after N bytes), "slow" (its bodies are sent in many small parts), "wrong" (its
- * bodies have one wrong byte), "ignore-range" (it sends complete files), "traversal" (the list contains a file outside the
- * model), "no-etag".
+ * Implements the server of the Hub.
  */
+#include "hub_server.h"
+
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,22 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../support/http_server.h"
 #include "net/digest.h"
 
-#define COMMIT     "0123456789abcdef0123456789abcdef01234567"
+#define COMMIT     TEST_HUB_COMMIT
 #define LARGE_FILE 20000 /* bytes above which a file is stored with Git LFS */
 
-static const char *folder, *log_path;
-static test_server *storage; /* the second server */
-static int busy, wrong, ignore_range, traversal, no_etag, slow;
-static size_t cut;
-
-static void note(const char *server, const test_request *q) {
-    FILE *f = fopen(log_path, "a");
+static void note(const test_hub *hub, const char *server, const test_request *q) {
+    FILE *f = hub->log ? fopen(hub->log, "a") : NULL;
     const char *range = test_request_header(q, "range");
     if (!f)
-        exit(1);
+        return;
     fprintf(f, "%s %s %s", server, q->method, q->path);
     if (range)
         fprintf(f, " %s", range);
@@ -49,10 +29,10 @@ static void note(const char *server, const test_request *q) {
 }
 
 /* Reads FOLDER/PATH into memory of malloc. Returns NULL if it does not exist. */
-static char *read_file(const char *path, size_t *size) {
+static char *read_file(const test_hub *hub, const char *path, size_t *size) {
     char full[4096];
     struct stat st;
-    snprintf(full, sizeof full, "%s/%s", folder, path);
+    snprintf(full, sizeof full, "%s/%s", hub->folder, path);
     FILE *f = stat(full, &st) == 0 && S_ISREG(st.st_mode) ? fopen(full, "rb") : NULL;
     if (!f)
         return NULL;
@@ -81,16 +61,26 @@ static void fail(test_answer *a, int status, const char *code, const char *messa
 }
 
 /* Answers requests for models without access. Returns 1 if it answered. */
-static int reject(const test_request *q, const char *id, test_answer *a) {
+static int reject(const test_hub *hub, const test_request *q, const char *id, test_answer *a) {
     const char *authorization = test_request_header(q, "authorization");
     const int good = authorization && strcmp(authorization, "Bearer good") == 0;
-    if (busy && q->nth < 2 && strcmp(q->method, "GET") == 0) {
+    if (hub->limited && q->nth == 0) {
+        a->status = 429;
+        test_answer_header(a, "RateLimit: \"api\";r=0;t=1");
+        test_answer_header(a, "RateLimit-Policy: \"fixed window\";\"api\";q=500;w=300");
+        return 1;
+    }
+    if (hub->busy && q->nth < 2 && strcmp(q->method, "GET") == 0) {
         a->status = q->nth == 0 ? 429 : 500;
         if (q->nth == 0)
             test_answer_header(a, "Retry-After: 1");
         return 1;
     }
-    if (authorization && strcmp(authorization, "Bearer bad") == 0)
+    if (hub->down)
+        fail(a, 503, "", "Service Unavailable");
+    else if (strncmp(id, "disabled/", 9) == 0)
+        fail(a, 403, "", "Access to this resource is disabled.");
+    else if (authorization && strcmp(authorization, "Bearer bad") == 0)
         fail(a, 401, "", "Invalid credentials in Authorization header");
     else if (strncmp(id, "gated/", 6) == 0 && !good)
         fail(a, 403, "GatedRepo", "Access to this model is restricted");
@@ -104,9 +94,9 @@ static int reject(const test_request *q, const char *id, test_answer *a) {
 /* ---------------------------------------------------------------------- API */
 
 /* Appends the files of a directory to a list. tree: 1 for the format of /tree, 0 for the format of "siblings". */
-static void list_files(test_answer *a, const char *id, const char *dir, int tree, int *first) {
+static void list_files(const test_hub *hub, test_answer *a, const char *id, const char *dir, int tree, int *first) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s/%s", folder, id, dir);
+    snprintf(path, sizeof path, "%s/%s/%s", hub->folder, id, dir);
     DIR *d = opendir(path);
     for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
         char name[1024];
@@ -115,9 +105,9 @@ static void list_files(test_answer *a, const char *id, const char *dir, int tree
             continue;
         snprintf(name, sizeof name, "%.400s%s%.400s", dir, *dir ? "/" : "", e->d_name);
         snprintf(path, sizeof path, "%.400s/%s", id, name);
-        char *data = read_file(path, &size), etag[AOEI_DIGEST_HEX];
+        char *data = read_file(hub, path, &size), etag[AOEI_DIGEST_HEX];
         if (!data) {
-            list_files(a, id, name, tree, first);
+            list_files(hub, a, id, name, tree, first);
             continue;
         }
         etag_of(etag, data, size);
@@ -137,16 +127,16 @@ static void list_files(test_answer *a, const char *id, const char *dir, int tree
 /* /api/models/ORG/NAME[/revision/REVISION] and /api/models/ORG/NAME/tree/REVISION */
 static void answer_api(void *user, const test_request *q, test_answer *a) {
     char id[256], path[512];
-    (void)user;
-    note("hub", q);
+    const test_hub *hub = user;
+    note(hub, "hub", q);
     snprintf(id, sizeof id, "%.255s", q->path + strlen("/api/models/"));
     char *tree = strstr(id, "/tree/"), *revision = tree ? tree : strstr(id, "/revision/");
     if (revision) {
         *revision = 0;
         revision = strchr(revision + 1, '/') + 1;
     }
-    snprintf(path, sizeof path, "%s/%s", folder, id);
-    if (reject(q, id, a))
+    snprintf(path, sizeof path, "%s/%s", hub->folder, id);
+    if (reject(hub, q, id, a))
         return;
     if (access(path, F_OK)) {
         fail(a, 404, "RepoNotFound", "Repository not found");
@@ -160,15 +150,15 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
     test_answer_header(a, "Content-Type: application/json");
     if (tree) {
         test_answer_printf(a, "[");
-        list_files(a, id, "", 1, &first);
+        list_files(hub, a, id, "", 1, &first);
         test_answer_printf(a, "]");
         return;
     }
     test_answer_printf(
         a, "{\"id\": \"%s\", \"modelId\": \"%s\", \"sha\": \"" COMMIT "\", \"private\": false, \"gated\": false, ", id, id);
     test_answer_printf(a, "\"disabled\": false, \"tags\": [], \"downloads\": 0, \"siblings\": [");
-    list_files(a, id, "", 0, &first);
-    if (traversal)
+    list_files(hub, a, id, "", 0, &first);
+    if (hub->traversal)
         test_answer_printf(a, "%s{\"rfilename\": \"../../../evil\", \"size\": 1}", first ? "" : ", ");
     test_answer_printf(a, "]}");
 }
@@ -176,11 +166,11 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
 /* -------------------------------------------------------------------- files */
 
 /* Sends data[size], or the part that the header Range requests. */
-static void send_data(const test_request *q, test_answer *a, const char *data, size_t size) {
-    const char *range = ignore_range ? NULL : test_request_header(q, "range");
+static void send_data(const test_hub *hub, const test_request *q, test_answer *a, const char *data, size_t size) {
+    const char *range = hub->ignore_range ? NULL : test_request_header(q, "range");
     unsigned long long start = 0, last = 0;
     const int fields = range ? sscanf(range, "bytes=%llu-%llu", &start, &last) : 0;
-    if (fields > 0 && start >= size) {
+    if (fields > 0 && (hub->no_range || start >= size)) {
         a->status = 416;
         test_answer_header(a, "Content-Range: bytes */%zu", size);
         return;
@@ -188,7 +178,7 @@ static void send_data(const test_request *q, test_answer *a, const char *data, s
     const size_t end = fields == 2 && last < size ? (size_t)last + 1 : size;
     if (fields > 0) {
         a->status = 206;
-        test_answer_header(a, "Content-Range: bytes %llu-%zu/%zu", start, end - 1, size);
+        test_answer_header(a, "Content-Range: bytes %llu-%zu/%zu", start + (hub->other_part ? 1 : 0), end - 1, size);
     }
     test_answer_header(a, "Accept-Ranges: bytes");
     test_answer_write(a, data + start, end - (size_t)start);
@@ -198,40 +188,45 @@ static void send_data(const test_request *q, test_answer *a, const char *data, s
 static void answer_file(void *user, const test_request *q, test_answer *a) {
     char id[256], path[1024], etag[AOEI_DIGEST_HEX];
     size_t size = 0;
-    (void)user;
-    note("hub", q);
+    const test_hub *hub = user;
+    note(hub, "hub", q);
     const char *resolve = strstr(q->path, "/resolve/"), *file = resolve ? strchr(resolve + 9, '/') : NULL;
     if (!file) {
         a->status = 404;
         return;
     }
     snprintf(id, sizeof id, "%.*s", (int)(resolve - q->path - 1), q->path + 1);
-    if (reject(q, id, a))
+    if (reject(hub, q, id, a))
         return;
+    if (strncmp(id, "loop/", 5) == 0) {
+        a->status = 307;
+        test_answer_header(a, "Location: %s", q->path);
+        return;
+    }
     if (strncmp(id, "renamed/", 8) == 0) {
         a->status = 307;
         test_answer_header(a, "Location: /acme/%s", q->path + 9);
         return;
     }
     snprintf(path, sizeof path, "%s%s", id, file);
-    char *data = read_file(path, &size);
+    char *data = read_file(hub, path, &size);
     if (!data) {
         fail(a, 404, "EntryNotFound", "Entry not found");
         return;
     }
     etag_of(etag, data, size);
     test_answer_header(a, "X-Repo-Commit: " COMMIT);
-    if (!no_etag && size > LARGE_FILE)
+    if (!hub->no_etag && size > LARGE_FILE)
         test_answer_header(a, "X-Linked-Etag: \"%s\"", etag);
-    else if (!no_etag)
+    else if (!hub->no_etag)
         test_answer_header(a, "ETag: \"%s\"", etag);
     if (size > LARGE_FILE) {
         a->status = 302;
-        test_answer_header(a, "X-Linked-Size: %zu", size);
-        test_answer_header(a, "Location: %s/lfs/%s?signature=secret", test_server_url(storage), path);
+        test_answer_header(a, "X-Linked-Size: %zu", size + (hub->longer ? 100 : 0));
+        test_answer_header(a, "Location: %s/lfs/%s?signature=secret", test_server_url(hub->storage), path);
         test_answer_header(a, "ETag: \"00000000000000000000000000000000\"");
     } else {
-        send_data(q, a, data, size);
+        send_data(hub, q, a, data, size);
     }
     free(data);
 }
@@ -239,42 +234,59 @@ static void answer_file(void *user, const test_request *q, test_answer *a) {
 /* /lfs/ORG/NAME/PATH on the second server */
 static void answer_storage(void *user, const test_request *q, test_answer *a) {
     size_t size = 0;
-    (void)user;
-    note("storage", q);
-    char *data = read_file(q->path + strlen("/lfs/"), &size);
+    const test_hub *hub = user;
+    note(hub, "storage", q);
+    char *data = read_file(hub, q->path + strlen("/lfs/"), &size);
     if (!data) {
         a->status = 404;
         return;
     }
-    if (wrong)
+    if (hub->loop) {
+        a->status = 302;
+        test_answer_header(a, "Location: %s%s", test_server_url(hub->storage), q->path);
+        free(data);
+        return;
+    }
+    if (hub->stall)
+        a->delay = 30;
+    if (hub->wrong)
         data[size / 2] ^= 1;
-    send_data(q, a, data, size);
-    a->cut = cut && a->body_len > cut;
-    a->cut_at = cut;
-    if (slow)
+    send_data(hub, q, a, data, size);
+    a->cut = hub->cut && a->body_len > hub->cut;
+    a->cut_at = hub->cut;
+    if (hub->slow)
         a->byte_delay = 0.0005;
     free(data);
 }
 
-static void set_up(test_server *s, int argc, char **argv) {
-    log_path = argc > 0 ? argv[0] : "/dev/null";
-    folder = argc > 1 ? argv[1] : ".";
-    for (int i = 2; i < argc; i++) {
-        busy |= strcmp(argv[i], "busy") == 0;
-        wrong |= strcmp(argv[i], "wrong") == 0;
-        slow |= strcmp(argv[i], "slow") == 0;
-        ignore_range |= strcmp(argv[i], "ignore-range") == 0;
-        traversal |= strcmp(argv[i], "traversal") == 0;
-        no_etag |= strcmp(argv[i], "no-etag") == 0;
-        if (strncmp(argv[i], "cut=", 4) == 0)
-            cut = strtoul(argv[i] + 4, NULL, 10);
-    }
-    storage = test_server_start();
-    test_server_route(storage, "*", "/lfs/*", answer_storage, NULL);
-    test_server_route(s, "GET", "/api/models/*", answer_api, NULL);
-    test_server_route(s, "*", "/*", answer_file, NULL);
+/* ------------------------------------------------------------------- server */
+
+void test_hub_fault(test_hub *hub, const char *name) {
+    const struct {
+        const char *name;
+        int *flag;
+    } flags[] = {{"busy", &hub->busy},
+                 {"wrong", &hub->wrong},
+                 {"slow", &hub->slow},
+                 {"stall", &hub->stall},
+                 {"limited", &hub->limited},
+                 {"ignore-range", &hub->ignore_range},
+                 {"other-part", &hub->other_part},
+                 {"no-range", &hub->no_range},
+                 {"traversal", &hub->traversal},
+                 {"no-etag", &hub->no_etag},
+                 {"loop", &hub->loop},
+                 {"long", &hub->longer},
+                 {"down", &hub->down}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        *flags[i].flag |= strcmp(name, flags[i].name) == 0;
+    if (strncmp(name, "cut=", 4) == 0)
+        hub->cut = strtoul(name + 4, NULL, 10);
 }
 
-int main(int argc, char **argv) {
-    return test_server_main(argc, argv, set_up);
+void test_hub_routes(test_hub *hub, test_server *s) {
+    hub->storage = test_server_start();
+    test_server_route(hub->storage, "*", "/lfs/*", answer_storage, hub);
+    test_server_route(s, "GET", "/api/models/*", answer_api, hub);
+    test_server_route(s, "*", "/*", answer_file, hub);
 }
