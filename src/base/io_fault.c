@@ -4,6 +4,7 @@
 #include "base/io_fault.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 static _Atomic uint64_t steps;   /* number of operations since the last aoei_io_fail_at */
@@ -23,6 +24,9 @@ uint64_t aoei_io_count(void) {
 int aoei_io_step(void) {
     if (atomic_fetch_add(&steps, 1) + 1 != atomic_load(&fail_at))
         return 0;
-    errno = atomic_load(&fail_errno);
+    const int errnum = atomic_load(&fail_errno);
+    if (errnum == AOEI_IO_KILL)
+        (void)raise(SIGKILL);
+    errno = errnum;
     return -1;
 }

@@ -15,7 +15,8 @@
 #include "base/path.h"
 #include "net/url.h"
 
-#define MAX_TOKEN 4096 /* maximum bytes of a file with a token */
+#define MAX_TOKEN       4096 /* maximum bytes of a file with a token */
+#define DEFAULT_TIMEOUT 10   /* seconds */
 
 /* ------------------------------------------------------------- environment */
 
@@ -41,6 +42,19 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+/* Reads a number of seconds from an environment variable. A missing value and 0 stand for the default of huggingface_hub. */
+static int read_timeout(double *seconds, const char *variable, aoe_error *err) {
+    const char *value = value_of(variable);
+    const size_t digits = value ? strspn(value, "0123456789") : 0;
+    *seconds = DEFAULT_TIMEOUT;
+    if (value && (!digits || digits > 6 || value[digits]))
+        return aoei_fail(err, AOE_EARG, "%s: '%s' is not a whole number of seconds; correct or unset this variable", variable,
+                         value);
+    if (value && strtod(value, NULL) > 0)
+        *seconds = strtod(value, NULL);
+    return 0;
+}
+
 /* Reads the token from $HF_TOKEN_PATH or $HF_HOME/token into *text, which the caller frees. A file that does not exist is not
  * an error. */
 static int read_token_file(char **text, aoe_error *err) {
@@ -49,10 +63,10 @@ static int read_token_file(char **text, aoe_error *err) {
                  : home                    ? aoei_path_join(home, "token")
                                            : NULL;
     size_t size = 0;
-    int rc = path ? aoei_read_file(text, &size, path, MAX_TOKEN, err) : aoei_fail_nomem(err, 0);
+    int rc = !path ? aoei_fail_nomem(err, 0) : aoei_exists(path) ? aoei_read_file(text, &size, path, MAX_TOKEN, err) : 0;
     aoei_free(home);
     aoei_free(path);
-    return rc == AOE_ENOENT ? 0 : rc;
+    return rc;
 }
 
 /* Sets a->token. */
@@ -111,9 +125,13 @@ int aoei_hub_access_open(aoei_hub_access *a, const aoe_hub_options *o, aoe_error
     aoei_url_free(&url);
     if (rc)
         return rc == AOE_EARG ? aoei_error_prefix(err, "HF_ENDPOINT") : rc;
-    const aoei_http_options http = {.stop = o->stop, .stop_user = o->user, .stall_timeout = 30};
+    const aoei_http_options http = {.stop = o->stop, .stop_user = o->user};
     const aoei_fetch_options fetch = {
         .attempts = 5, .max_delay = 8, .stop = o->stop, .stop_user = o->user, .progress = report_wait, .progress_user = a};
+    a->no_links = is_true("HF_HUB_DISABLE_SYMLINKS");
+    if ((rc = read_timeout(&a->reply_timeout, "HF_HUB_ETAG_TIMEOUT", err)) ||
+        (rc = read_timeout(&a->download_timeout, "HF_HUB_DOWNLOAD_TIMEOUT", err)))
+        return rc;
     if ((rc = find_token(a, err)) || (rc = aoei_http_create(&a->http, &http, err)))
         return rc;
     return aoei_fetch_create(&a->fetch, &fetch, err);

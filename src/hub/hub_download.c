@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -17,15 +16,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/atomic_write.h"
 #include "base/dir.h"
 #include "base/error.h"
-#include "base/hub_cache.h"
 #include "base/io_fault.h"
-#include "base/path.h"
-#include "net/digest.h"
+#include "hub/hub_place.h"
+#include "hub/hub_reply.h"
 
-#define MAX_HOPS 5 /* maximum number of redirects of a HEAD request */
+#define MAX_HOPS     5  /* maximum number of redirects of a HEAD request */
+#define MAX_RESTARTS 10 /* maximum number of times that a download begins again */
 
 /* A file on the server. */
 typedef struct remote {
@@ -43,6 +41,7 @@ typedef struct blob {
     int fd;              /* owned */
     aoei_digest *digest; /* of the first `have` bytes; owned */
     uint64_t have;       /* bytes in the partial file */
+    int restarts;        /* how often the partial file was emptied */
     char range[64];      /* "Range: bytes=N-" */
     const char *header[1];
     aoei_http_request q; /* its headers change when data arrive, so that a retry requests only the rest */
@@ -51,53 +50,18 @@ typedef struct blob {
 
 /* --------------------------------------------------------------------- HEAD */
 
-/* Copies an ETag without W/ and quotes. Returns 1 if it is a checksum. */
-static int read_etag(char etag[AOEI_DIGEST_HEX], const char *value) {
-    if (!value)
-        return 0;
-    value += strncmp(value, "W/", 2) == 0 ? 2 : 0;
-    value += *value == '"';
-    const size_t len = strcspn(value, "\"");
-    if (len != 40 && len != 64)
-        return 0;
-    memcpy(etag, value, len);
-    etag[len] = 0;
-    return aoei_is_hex(etag, len);
-}
-
-static int read_number(uint64_t *out, const char *text) {
-    char *end;
-    errno = 0;
-    if (!text || *text < '0' || *text > '9')
-        return 0;
-    *out = strtoull(text, &end, 10);
-    return !*end && !errno && *out <= INT64_MAX;
-}
-
-/* Reads the checksum and the size from the headers of a response to HEAD. */
-static int read_head(remote *file, const aoei_http_response *r, const aoei_hub_target *t, const char *path, aoe_error *err) {
-    const aoei_headers *h = &r->headers;
-    const char *linked = aoei_headers_get(h, "x-linked-etag", 0), *size = aoei_headers_get(h, "x-linked-size", 0);
-    if (!size && r->status == 200)
-        size = aoei_headers_get(h, "content-length", 0);
-    if (!read_etag(file->etag, linked ? linked : aoei_headers_get(h, "etag", 0)) || !read_number(&file->size, size))
-        return aoei_fail(err, AOE_EFORMAT,
-                         "%s: %s: the answer contains no checksum (ETag) and size of the file; check HF_ENDPOINT", t->id, path);
-    return 0;
-}
-
-/* Returns the URL of a relative redirect, which the caller frees, or NULL if the response is not one. */
-static char *relative_redirect(const aoei_http_response *r, const aoei_hub_access *a) {
+/* Sets *next to the URL of a relative redirect, which the caller frees, or to NULL if the response is not one. */
+static int relative_redirect(char **next, const aoei_http_response *r, const aoei_hub_access *a, aoe_error *err) {
     const char *to = r->status >= 301 && r->status <= 308 ? aoei_headers_get(&r->headers, "location", 0) : NULL;
     aoei_buffer url = {0};
+    *next = NULL;
     if (!to || to[0] != '/' || to[1] == '/')
-        return NULL;
+        return 0;
     const char *host = strstr(a->endpoint, "://");
     const size_t origin = host ? (size_t)(host - a->endpoint) + 3 + strcspn(host + 3, "/") : 0;
     (void)aoei_buffer_printf(&url, "%.*s%s", (int)origin, a->endpoint, to);
-    if (url.failed)
-        aoei_buffer_free(&url);
-    return url.data;
+    *next = url.data;
+    return url.failed ? aoei_fail_nomem(err, 0) : 0;
 }
 
 /* Requests the headers of the file. A redirect to another host is not followed, because its answer has other checksums. */
@@ -110,21 +74,31 @@ static int request_head(remote *file, aoei_hub_access *a, const aoei_hub_target 
     if (url.failed)
         return aoei_fail_nomem(err, 0);
     aoei_http_response r = {0};
-    int rc = 0;
-    for (int hops = 0; !rc; hops++) {
-        const aoei_http_request q = {
-            .method = "HEAD", .url = file->url, .headers = identity, .n_headers = 1, .token = a->token};
+    int rc = 0, looped = 0;
+    for (int hops = 0; !rc && !looped; hops++) {
+        const aoei_http_request q = {.method = "HEAD",
+                                     .url = file->url,
+                                     .headers = identity,
+                                     .n_headers = 1,
+                                     .token = a->token,
+                                     .stall_timeout = a->reply_timeout};
         rc = aoei_fetch_send(a->fetch, a->http, &q, NULL, NULL, &r, err);
-        char *next = rc || hops == MAX_HOPS ? NULL : relative_redirect(&r, a);
+        char *next = NULL;
+        if (!rc)
+            rc = relative_redirect(&next, &r, a, err);
         if (!next)
             break;
         aoei_free(file->url);
         file->url = next;
+        looped = hops == MAX_HOPS;
     }
     if (!rc && r.status >= 400)
         rc = aoei_hub_fail_status(a, &r, t->id, path, err);
-    if (!rc)
-        rc = read_head(file, &r, t, path, err);
+    else if (!rc && looped)
+        rc = aoei_fail(err, AOE_EIO, "%s: %s: redirected more than %d times; check HF_ENDPOINT", t->id, path, MAX_HOPS);
+    else if (!rc && !aoei_hub_reply_file(file->etag, &file->size, &r.headers, r.status))
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: %s: the answer contains no checksum (ETag) and size of the file; check HF_ENDPOINT", t->id, path);
     aoei_http_response_free(&r);
     return rc;
 }
@@ -153,6 +127,9 @@ static void set_range(blob *b) {
 
 /* Empties the partial file. */
 static int restart(blob *b, aoe_error *err) {
+    if (++b->restarts > MAX_RESTARTS)
+        return aoei_fail(err, AOE_EIO, "%s: %s: the server does not continue the download; try again later", b->t->id,
+                         b->a->state.file);
     if (aoei_io_step() || ftruncate(b->fd, 0) || lseek(b->fd, 0, SEEK_SET) < 0)
         return fail_file(b, errno, "truncate", err);
     b->have = 0;
@@ -184,10 +161,7 @@ static int read_partial(blob *b, aoe_error *err) {
 static int begin_response(blob *b, const aoei_http_response *r) {
     if (r->status == 200)
         return b->have ? restart(b, &b->err) : 0;
-    const char *range = aoei_headers_get(&r->headers, "content-range", 0);
-    uint64_t start = 0, last = 0, total = 0;
-    if (!range || sscanf(range, "bytes %" SCNu64 "-%" SCNu64 "/%" SCNu64, &start, &last, &total) != 3 || start != b->have ||
-        total != b->file->size)
+    if (!aoei_hub_reply_continues(&r->headers, b->have, b->file->size))
         return aoei_fail(&b->err, AOE_EFORMAT, "%s: the server sent another part of the file than requested; try again later",
                          b->t->id);
     return 0;
@@ -241,17 +215,24 @@ static int request_rest(blob *b, aoe_error *err) {
     return rc;
 }
 
-/* Completes the partial file and verifies its checksum. */
+/* Completes the partial file and compares its checksum. If the checksum is wrong and the file contains a part of an earlier
+ * download, which a power failure may have damaged, the file is downloaded again from the start. */
 static int fill(blob *b, aoe_error *err) {
     char hex[AOEI_DIGEST_HEX];
     int rc = read_partial(b, err);
-    if (!rc)
-        rc = request_rest(b, err);
-    if (rc)
-        return rc;
-    if (aoei_digest_end(b->digest, hex))
-        return aoei_fail_nomem(err, 0);
-    if (strcmp(hex, b->file->etag) != 0) {
+    for (int kept = b->have > 0;; kept = 0) {
+        if (!rc)
+            rc = request_rest(b, err);
+        if (rc)
+            return rc;
+        if (aoei_digest_end(b->digest, hex))
+            return aoei_fail_nomem(err, 0);
+        if (strcmp(hex, b->file->etag) == 0)
+            break;
+        if (kept) {
+            rc = restart(b, err);
+            continue;
+        }
         (void)unlink(b->path);
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: %s: the checksum of the downloaded file is %s instead of %s; the file was removed, try again",
@@ -262,11 +243,13 @@ static int fill(blob *b, aoe_error *err) {
     return 0;
 }
 
-/* Downloads the blob `path`, unless it exists. The caller holds its lock. */
-static int make_blob(aoei_hub_access *a, const aoei_hub_target *t, const remote *file, const char *path, aoe_error *err) {
+/* Downloads the blob `path`, unless it exists. *fresh is set to 1 if it was downloaded. The caller holds its lock. */
+static int make_blob(aoei_hub_access *a, const aoei_hub_target *t, const remote *file, const char *path, int *fresh,
+                     aoe_error *err) {
     struct stat st;
     if (stat(path, &st) == 0 && (uint64_t)st.st_size == file->size)
         return 0;
+    *fresh = 1;
     aoei_buffer partial = {0};
     if (aoei_buffer_printf(&partial, "%s.incomplete", path)) {
         aoei_buffer_free(&partial);
@@ -274,7 +257,12 @@ static int make_blob(aoei_hub_access *a, const aoei_hub_target *t, const remote 
     }
     blob b = {.a = a, .t = t, .file = file, .path = partial.data};
     b.header[0] = b.range;
-    b.q = (aoei_http_request){.url = file->url, .headers = b.header, .token = a->token, .receive = receive, .receive_user = &b};
+    b.q = (aoei_http_request){.url = file->url,
+                              .headers = b.header,
+                              .token = a->token,
+                              .stall_timeout = a->download_timeout,
+                              .receive = receive,
+                              .receive_user = &b};
     b.fd = aoei_io_step() ? -1 : open(b.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     int rc = b.fd < 0 ? fail_file(&b, errno, "create", err) : 0;
     if (!rc)
@@ -314,58 +302,32 @@ static int lock_file(int *fd, const aoei_hub_access *a, const char *path, aoe_er
     return 0;
 }
 
-/* --------------------------------------------------------------------- link */
+/* -------------------------------------------------------------------- file */
 
-/* Makes the parent directory of a path. */
-static int make_parent(const char *path, aoe_error *err) {
-    char *dir = aoei_path_parent(path);
-    const int rc = dir ? aoei_make_dir(dir, err) : aoei_fail_nomem(err, strlen(path));
-    aoei_free(dir);
-    return rc;
-}
-
-/* Replaces `link` by a relative symbolic link to the blob. depth: number of directories of the path inside the snapshot. */
-static int make_link(const char *link, const char *etag, size_t depth, aoe_error *err) {
-    aoei_buffer to = {0}, temporary = {0};
-    (void)aoei_buffer_printf(&to, "../../");
-    for (size_t i = 0; i < depth; i++)
-        (void)aoei_buffer_printf(&to, "../");
-    (void)aoei_buffer_printf(&to, "blobs/%s", etag);
-    (void)aoei_buffer_printf(&temporary, "%s.%ld.tmp", link, (long)getpid());
-    int rc = to.failed || temporary.failed ? aoei_fail_nomem(err, 0) : make_parent(link, err);
-    if (!rc)
-        (void)unlink(temporary.data);
-    if (!rc && (aoei_io_step() || symlink(to.data, temporary.data)))
-        rc = aoei_fail_errno(err, errno, "cannot create %s", temporary.data);
-    else if (!rc && (rc = aoei_rename(temporary.data, link, err)))
-        (void)unlink(temporary.data);
-    aoei_buffer_free(&to);
-    aoei_buffer_free(&temporary);
-    return rc;
-}
-
-/* Downloads the blob and links it, once the headers of the file are known. */
+/* Downloads the blob and adds it to the snapshot, once the headers of the file are known. */
 static int make_file(aoei_hub_access *a, const aoei_hub_target *t, const remote *file, const char *path, aoe_error *err) {
-    aoei_buffer blob_path = {0}, lock_path = {0}, link = {0};
-    size_t depth = 0;
-    int fd = -1;
+    aoei_buffer blob_path = {0}, lock_path = {0}, entry = {0};
+    aoei_hub_place p = {.etag = file->etag, .size = file->size, .no_links = a->no_links};
+    int fd = -1, fresh = 0;
     for (const char *s = path; *s; s++)
-        depth += *s == '/';
-    (void)aoei_buffer_printf(&blob_path, "%s/blobs/%s", t->folder, file->etag);
+        p.depth += *s == '/';
+    p.blob = aoei_buffer_printf(&blob_path, "%s/blobs/%s", t->folder, file->etag) ? NULL : blob_path.data;
+    p.path = aoei_buffer_printf(&entry, "%s/%s", t->snapshot, path) ? NULL : entry.data;
     (void)aoei_buffer_printf(&lock_path, "%s/%s.lock", t->locks, file->etag);
-    (void)aoei_buffer_printf(&link, "%s/%s", t->snapshot, path);
-    int rc = blob_path.failed || lock_path.failed || link.failed ? aoei_fail_nomem(err, 0) : 0;
-    if (!rc)
+    int rc = lock_path.failed || !p.blob || !p.path ? aoei_fail_nomem(err, 0) : 0;
+    if (!rc && !aoei_hub_is_placed(&p)) {
         rc = lock_file(&fd, a, lock_path.data, err);
-    if (!rc)
-        rc = make_blob(a, t, file, blob_path.data, err);
-    if (!rc)
-        rc = make_link(link.data, file->etag, depth, err);
-    if (fd >= 0)
-        close(fd); /* releases the lock */
+        const int placed = !rc && aoei_hub_is_placed(&p); /* by another process */
+        if (!rc && !placed)
+            rc = make_blob(a, t, file, p.blob, &fresh, err);
+        if (!rc && !placed)
+            rc = aoei_hub_place_file(&p, fresh, err);
+        if (fd >= 0)
+            close(fd); /* releases the lock */
+    }
     aoei_buffer_free(&blob_path);
     aoei_buffer_free(&lock_path);
-    aoei_buffer_free(&link);
+    aoei_buffer_free(&entry);
     return rc;
 }
 
@@ -380,15 +342,5 @@ int aoei_hub_download(aoei_hub_access *a, const aoei_hub_target *t, const char *
     a->state.done = t->base + file.size;
     a->state.file = "";
     aoei_free(file.url);
-    return rc;
-}
-
-int aoei_hub_write_ref(const char *folder, const char *revision, const char *commit, aoe_error *err) {
-    aoei_buffer path = {0};
-    (void)aoei_buffer_printf(&path, "%s/refs/%s", folder, revision);
-    int rc = path.failed ? aoei_fail_nomem(err, 0) : make_parent(path.data, err);
-    if (!rc)
-        rc = aoei_write_file(path.data, commit, AOEI_HUB_COMMIT, err);
-    aoei_buffer_free(&path);
     return rc;
 }

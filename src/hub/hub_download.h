@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Downloads one file of a model into the cache: the blob, which is verified and resumed after an interruption, and the symbolic
- * link in the snapshot.
+ * Downloads one file of a model into the cache: the blob, which is verified and resumed after an interruption, and its entry in
+ * the snapshot.
  */
 #ifndef AOEI_HUB_HUB_DOWNLOAD_H
 #define AOEI_HUB_HUB_DOWNLOAD_H
@@ -21,8 +21,5 @@ typedef struct aoei_hub_target {
  * cancelled or fails, the downloaded part stays in the cache, and the next call continues it. A file that another process is
  * downloading is awaited. Errors: those of aoe_hub_pull. */
 int aoei_hub_download(aoei_hub_access *a, const aoei_hub_target *t, const char *path, uint64_t *size, aoe_error *err);
-
-/* Replaces FOLDER/refs/REVISION by the commit. Errors: AOE_EIO, AOE_ENOSPC, AOE_ENOMEM. */
-int aoei_hub_write_ref(const char *folder, const char *revision, const char *commit, aoe_error *err);
 
 #endif

@@ -40,6 +40,21 @@ static const char *const vocabularies[] = {"vocab.txt", "vocab.json", "merges.tx
 /* Files of weights in the order of preference. If a name ends in .json, it is an index of shards. */
 static const char *const weights[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                                       "pytorch_model.bin.index.json"};
+/* Files that transformers, peft and sentence-transformers request although they are optional. */
+static const char *const optional[] = {
+    "adapter_config.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "config_sentence_transformers.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "modules.json",
+    "processor_config.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+};
 static const char *const adapters[] = {"adapter_model.safetensors", "adapter_model.bin"};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -64,7 +79,8 @@ static int add_file(aoei_hub_files *f, const json_t *entry, size_t i, const char
     return 0;
 }
 
-static int read_list(aoei_hub_files *f, const json_t *root, const char *shown, aoe_error *err) {
+int aoei_hub_files_read(aoei_hub_files *f, const json_t *root, const char *shown, aoe_error *err) {
+    *f = (aoei_hub_files){0};
     const char *commit = json_string_value(json_object_get(root, "sha"));
     const json_t *list = json_object_get(root, "siblings");
     const size_t n = json_array_size(list);
@@ -89,14 +105,14 @@ int aoei_hub_files_request(aoei_hub_files *f, aoei_hub_access *a, const aoei_hub
     (void)aoei_buffer_printf(&url, "%s/api/models/%s/revision/", a->endpoint, name->id);
     aoei_hub_escape(&url, name->revision, "");
     (void)aoei_buffer_printf(&url, "?blobs=true");
-    const aoei_http_request q = {.url = url.data, .token = a->token};
+    const aoei_http_request q = {.url = url.data, .token = a->token, .stall_timeout = a->reply_timeout};
     int rc = url.failed ? aoei_fail_nomem(err, 0) : aoei_fetch_send(a->fetch, a->http, &q, aoei_classify_json, NULL, &r, err);
     if (!rc && r.status != 200)
         rc = aoei_hub_fail_status(a, &r, name->id, name->revision, err);
     if (!rc)
         rc = aoei_http_json(&root, &r, err);
     if (!rc)
-        rc = read_list(f, root, name->id, err);
+        rc = aoei_hub_files_read(f, root, name->id, err);
     json_decref(root);
     aoei_http_response_free(&r);
     aoei_buffer_free(&url);
@@ -120,6 +136,10 @@ aoei_hub_file *aoei_hub_files_find(const aoei_hub_files *f, const char *dir, con
             return &f->file[i];
     }
     return NULL;
+}
+
+const char *aoei_hub_optional_file(size_t i) {
+    return i < COUNT(optional) ? optional[i] : NULL;
 }
 
 static aoei_hub_file *want(aoei_hub_files *f, const char *dir, const char *name) {

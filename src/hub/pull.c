@@ -18,6 +18,7 @@
 #include "encoder/arch_registry.h"
 #include "hub/hub_download.h"
 #include "hub/hub_files.h"
+#include "hub/hub_place.h"
 #include "modeldir/layout.h"
 #include "modeldir/settings_read.h"
 
@@ -49,6 +50,8 @@ static int make_directories(job *j, aoe_error *err) {
     j->snapshot = snapshot.data;
     char *blobs = aoei_path_join(j->folder, "blobs");
     int rc = locks.failed || snapshot.failed || !blobs ? aoei_fail_nomem(err, 0) : aoei_make_dir(j->locks, err);
+    if (!rc)
+        rc = aoei_hub_write_tag(j->root, err);
     if (!rc)
         rc = aoei_make_dir(j->snapshot, err);
     if (!rc)
@@ -180,6 +183,16 @@ static int check_space(const job *j, aoe_error *err) {
     return 0;
 }
 
+/* Records which optional files the revision does not have. */
+static int write_absent(const job *j, aoe_error *err) {
+    const char *name;
+    int rc = 0;
+    for (size_t i = 0; !rc && (name = aoei_hub_optional_file(i)); i++)
+        if (!aoei_hub_files_find(&j->files, "", name))
+            rc = aoei_hub_write_absent(j->folder, j->files.commit, name, err);
+    return rc;
+}
+
 static int run_steps(job *j, aoe_error *err) {
     int found = 0;
     j->a->state.model = j->name.id;
@@ -203,6 +216,8 @@ static int run_steps(job *j, aoe_error *err) {
         rc = check_space(j, err);
     if (!rc)
         rc = download_wanted(j, err);
+    if (!rc)
+        rc = write_absent(j, err);
     if (!rc && strcmp(j->name.revision, j->files.commit) != 0)
         rc = aoei_hub_write_ref(j->folder, j->name.revision, j->files.commit, err);
     return rc;
