@@ -99,6 +99,16 @@ void aoei_slot_name(char *out, size_t size, const char *prefix, size_t layer, co
         snprintf(out, size, "%s", name ? name : "");
 }
 
+/* Checks the number of factors of LongRoPE. */
+static int check_factors(const aoei_encoder_config *c, const aoei_rope *r, const char *file, aoe_error *err) {
+    if (r->scaling != AOEI_ROPE_LONG || r->n_factors == aoei_head_dim(c) / 2)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: short_factor and long_factor have %zu values, but a head has %zu pairs of components; correct the "
+                     "lists",
+                     file, r->n_factors, aoei_head_dim(c) / 2);
+}
+
 static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     int rc;
     if (!c->head_dim && c->hidden % c->heads)
@@ -117,7 +127,8 @@ static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error
             err, AOE_EFORMAT,
             "%s: \"head_dim\" is %zu; it must be even, because rotary position embeddings rotate pairs of components", file,
             aoei_head_dim(c));
-    return 0;
+    rc = check_factors(c, &c->rope, file, err);
+    return rc ? rc : check_factors(c, &c->rope_local, file, err);
 }
 
 int aoei_transformer_check(const aoei_encoder_config *c, const char *file, aoe_error *err) {

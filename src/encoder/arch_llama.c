@@ -110,16 +110,54 @@ static int read_yarn(aoei_rope *r, size_t positions, const json_t *scaling, cons
     return 0;
 }
 
+/* Reads the list `key` of the factors of LongRoPE. */
+static int read_factors(float *out, size_t *n, const json_t *scaling, const char *key, const char *file, aoe_error *err) {
+    const json_t *list = json_object_get(scaling, key);
+    *n = json_array_size(list);
+    if (!*n || *n > AOEI_ROPE_MAX_PAIRS)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" of rope_type \"longrope\" is not a list of 1 to %d numbers", file, key,
+                         AOEI_ROPE_MAX_PAIRS);
+    for (size_t i = 0; i < *n; i++) {
+        const json_t *v = json_array_get(list, i);
+        out[i] = (float)json_number_value(v);
+        if (!json_is_number(v) || !(out[i] > 0) || !isfinite(out[i]))
+            return aoei_fail(err, AOE_EFORMAT, "%s: factor %zu of \"%s\" is not a number above 0; correct it", file, i, key);
+    }
+    return 0;
+}
+
+/* Reads the parameters of LongRoPE. Missing parameters have the defaults of modeling_rope_utils.py in transformers. `positions`
+ * is max_position_embeddings. */
+static int read_longrope(aoei_rope *r, size_t positions, const json_t *scaling, const char *file, aoe_error *err) {
+    size_t n = 0;
+    double factor = 0;
+    int rc;
+    if ((rc = read_factors(r->short_factor, &n, scaling, "short_factor", file, err)) ||
+        (rc = read_factors(r->long_factor, &r->n_factors, scaling, "long_factor", file, err)) ||
+        (rc = aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err)) ||
+        (rc = aoei_json_double(scaling, "factor", &factor, file, err)) ||
+        (rc = aoei_json_double(scaling, "attention_factor", &r->magnitude, file, err)))
+        return rc;
+    if (n != r->n_factors || r->positions < 2 || !(factor >= 0) || !(r->magnitude >= 0))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: rope_type \"longrope\" requires lists short_factor and long_factor of equal length, "
+                         "original_max_position_embeddings of at least 2, and factor and attention_factor of at least 0; "
+                         "correct these keys",
+                         file);
+    if (factor == 0)
+        factor = (double)positions / (double)r->positions;
+    if (r->magnitude == 0)
+        r->magnitude = factor <= 1 ? 1 : sqrt(1 + log(factor) / log((double)r->positions));
+    return 0;
+}
+
 /* Reads the scaling of rotary positions from `scaling`, the object "rope_scaling" or "rope_parameters" of config.json. */
 static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, const char *file, aoe_error *err) {
     static const struct {
         const char *name;
         aoei_rope_scaling scaling;
-    } types[] = {{"default", AOEI_ROPE_PLAIN},
-                 {"linear", AOEI_ROPE_LINEAR},
-                 {"dynamic", AOEI_ROPE_DYNAMIC},
-                 {"yarn", AOEI_ROPE_YARN},
-                 {"llama3", AOEI_ROPE_LLAMA3}};
+    } types[] = {{"default", AOEI_ROPE_PLAIN}, {"linear", AOEI_ROPE_LINEAR}, {"dynamic", AOEI_ROPE_DYNAMIC},
+                 {"yarn", AOEI_ROPE_YARN},     {"longrope", AOEI_ROPE_LONG}, {"llama3", AOEI_ROPE_LLAMA3}};
     const char *type = NULL;
     size_t i = 0;
     int rc;
@@ -138,17 +176,19 @@ static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, c
         i++;
     if (i == sizeof types / sizeof *types)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: rope_type \"%s\" is not supported (supported: default, linear, dynamic, yarn, llama3)", file,
-                         type);
+                         "%s: rope_type \"%s\" is not supported (supported: default, linear, dynamic, yarn, longrope, llama3)",
+                         file, type);
     r->scaling = types[i].scaling;
     r->factor = r->low = r->high = r->magnitude = 0;
     r->fractional = 0;
-    r->positions = 0;
+    r->positions = r->n_factors = 0;
     if (r->scaling == AOEI_ROPE_PLAIN)
         return 0;
     r->positions = positions;
     if (r->scaling == AOEI_ROPE_YARN)
         return read_yarn(r, positions, scaling, file, err);
+    if (r->scaling == AOEI_ROPE_LONG)
+        return read_longrope(r, positions, scaling, file, err);
     if ((rc = need_factor(scaling, "factor", &r->factor, 1, file, err)))
         return rc;
     return r->scaling == AOEI_ROPE_LLAMA3
@@ -156,10 +196,15 @@ static int read_scaling(aoei_rope *r, size_t positions, const json_t *scaling, c
                : aoei_json_size(scaling, "original_max_position_embeddings", &r->positions, file, err);
 }
 
-/* Checks the values in *r. `key` is the key of the base of the rotary frequencies. */
+/* Checks the values in *r. `key` is the key of the base of the rotary frequencies. partial: partial_rotary_factor; in these
+ * architectures, transformers ignores it without scaling, and fails with scaling. */
 static int check_rope(const aoei_rope *r, double partial, const char *key, const char *file, aoe_error *err) {
-    if (partial != 1)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: partial_rotary_factor %g is not supported (supported: 1)", file, partial);
+    if (partial != 1 && r->scaling != AOEI_ROPE_PLAIN)
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: partial_rotary_factor %g with a scaling of rotary positions is not supported, because the library "
+            "transformers does not support it for this architecture either; remove one of them",
+            file, partial);
     if (!(r->theta >= 1))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; it must be at least 1", file, key, r->theta);
     if (r->scaling == AOEI_ROPE_DYNAMIC && !r->positions)
@@ -212,7 +257,10 @@ int aoei_llama_read_two_ropes(aoei_encoder_config *c, const json_t *config, cons
 int aoei_llama_read_rope(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     static const char *const keys[] = {"rope_scaling", "rope_parameters"};
     double partial = 1;
-    int rc = aoei_json_double(config, "rope_theta", &c->rope.theta, file, err);
+    int rc;
+    if ((rc = aoei_json_double(config, "rope_theta", &c->rope.theta, file, err)) ||
+        (rc = aoei_json_double(config, "partial_rotary_factor", &partial, file, err)))
+        return rc;
     for (size_t i = 0; i < 2 && !rc; i++) {
         const json_t *scaling = json_object_get(config, keys[i]);
         if (!scaling || json_is_null(scaling))
@@ -221,9 +269,9 @@ int aoei_llama_read_rope(aoei_encoder_config *c, const json_t *config, const cha
             return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not an object; correct the value", file, keys[i]);
         if (!(rc = read_scaling(&c->rope, c->positions, scaling, file, err)))
             rc = aoei_json_double(scaling, "partial_rotary_factor", &partial, file, err);
+        if (json_object_size(scaling))
+            break; /* transformers ignores rope_parameters if rope_scaling is not empty */
     }
-    if (!rc)
-        rc = aoei_json_double(config, "partial_rotary_factor", &partial, file, err);
     return rc ? rc : check_rope(&c->rope, partial, "rope_theta", file, err);
 }
 
@@ -393,6 +441,17 @@ int aoei_llama_read_qwen2(aoei_encoder_config *c, const json_t *config, const ch
     return rc ? rc : read_direction(c, config, file, err);
 }
 
+/* Returns a list of factors, or NULL if memory allocation fails. */
+static json_t *factors_json(const float *factors, size_t n) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < n && list; i++)
+        if (json_array_append_new(list, json_real((double)factors[i]))) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
 json_t *aoei_llama_scaling_json(const aoei_rope *r) {
     if (r->scaling == AOEI_ROPE_LINEAR || r->scaling == AOEI_ROPE_DYNAMIC)
         return json_pack("{s:s, s:f, s:I}", "rope_type", r->scaling == AOEI_ROPE_LINEAR ? "linear" : "dynamic", "factor",
@@ -401,6 +460,10 @@ json_t *aoei_llama_scaling_json(const aoei_rope *r) {
         return json_pack("{s:s, s:f, s:f, s:f, s:f, s:b, s:I}", "rope_type", "yarn", "factor", r->factor, "attention_factor",
                          r->magnitude, "beta_fast", r->high, "beta_slow", r->low, "truncate", !r->fractional,
                          "original_max_position_embeddings", (json_int_t)r->positions);
+    if (r->scaling == AOEI_ROPE_LONG)
+        return json_pack("{s:s, s:o, s:o, s:f, s:I}", "rope_type", "longrope", "short_factor",
+                         factors_json(r->short_factor, r->n_factors), "long_factor", factors_json(r->long_factor, r->n_factors),
+                         "attention_factor", r->magnitude, "original_max_position_embeddings", (json_int_t)r->positions);
     if (r->scaling == AOEI_ROPE_LLAMA3)
         return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", r->factor, "low_freq_factor", r->low,
                          "high_freq_factor", r->high, "original_max_position_embeddings", (json_int_t)r->positions);

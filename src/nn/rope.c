@@ -54,6 +54,8 @@ static double frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
     const double f = pow(theta, -share);
     if (r->scaling == AOEI_ROPE_LINEAR)
         return f / r->factor;
+    if (r->scaling == AOEI_ROPE_LONG)
+        return f / (double)(T > r->positions ? r->long_factor[i] : r->short_factor[i]);
     if (r->scaling == AOEI_ROPE_YARN) {
         const double mix = yarn_share(r, i, d);
         return (1 - mix) * f / r->factor + mix * f;

@@ -19,10 +19,15 @@ typedef enum aoei_rope_scaling {
     AOEI_ROPE_YARN,  /* YaRN (Peng et al. 2024): pairs with at least `high` full rotations per `positions` tokens are unchanged,
                         the wavelength of pairs with at most `low` rotations is multiplied by `factor`, and between these
                         pairs, the angle is interpolated linearly in the index of the pair */
+    AOEI_ROPE_LONG,  /* LongRoPE (Ding et al. 2024): the angle of pair i is divided by long_factor[i] in texts with more than
+                        `positions` tokens, otherwise by short_factor[i] */
     AOEI_ROPE_LLAMA3 /* the wavelength of a pair is the number of tokens per full rotation. Wavelengths above positions / low
                         are multiplied by `factor`, and wavelengths below positions / high are unchanged. Between these limits,
                         the angle is interpolated linearly in the number of rotations per `positions` tokens */
 } aoei_rope_scaling;
+
+#define AOEI_ROPE_MAX_PAIRS 256 /* maximum number of factors of LongRoPE */
+
 typedef struct aoei_rope {
     double theta; /* base of the angles: without scaling, pair i is rotated by position * theta^(-2 i / d) */
     aoei_rope_scaling scaling;
@@ -30,6 +35,9 @@ typedef struct aoei_rope {
     double magnitude;         /* factor of cosines and sines, and therefore of queries and keys; 0: 1 */
     int fractional;           /* YaRN: 1: the bounds of the interpolated pairs are not rounded to whole pairs */
     size_t positions;         /* maximum sequence length in pretraining, in tokens */
+    size_t n_factors;         /* LongRoPE: number of factors, which is the number of pairs of a head */
+    /* LongRoPE: [n_factors] factors, which are float32 in transformers */
+    float short_factor[AOEI_ROPE_MAX_PAIRS], long_factor[AOEI_ROPE_MAX_PAIRS];
 } aoei_rope;
 /* Fills table[N, d] (float32). The row of a token contains the cosines of its d / 2 angles and then the sines. */
 void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope *r, const aoei_batch *batch);

@@ -23,6 +23,14 @@ static const aoei_rope linear = {.theta = 100, .scaling = AOEI_ROPE_LINEAR, .fac
 static const aoei_rope dynamic = {.theta = 100, .scaling = AOEI_ROPE_DYNAMIC, .factor = 3, .positions = 16};
 static const aoei_rope llama3 = {.theta = 100, .scaling = AOEI_ROPE_LLAMA3, .factor = 3, .low = 1, .high = 4, .positions = 16};
 
+static const aoei_rope longrope = {.theta = 100,
+                                   .scaling = AOEI_ROPE_LONG,
+                                   .positions = 16,
+                                   .magnitude = 1.25,
+                                   .n_factors = D / 2,
+                                   .short_factor = {1, 1.5f, 2, 1.25f, 1, 3},
+                                   .long_factor = {2, 4, 8, 2.5f, 16, 5}};
+
 /* Returns the angle in radians by which the rotation of component pair i increases from one token to the next, in a text of T
  * tokens. */
 static double frequency(const aoei_rope *r, size_t i, size_t T) {
@@ -31,6 +39,8 @@ static double frequency(const aoei_rope *r, size_t i, size_t T) {
         return f / r->factor;
     if (r->scaling == AOEI_ROPE_DYNAMIC && (double)T > old)
         return pow(r->theta * pow(r->factor * (double)T / old - r->factor + 1, D / (D - 2.0)), -2.0 * (double)i / D);
+    if (r->scaling == AOEI_ROPE_LONG)
+        return f / (double)(T > 16 ? r->long_factor[i] : r->short_factor[i]);
     if (r->scaling != AOEI_ROPE_LLAMA3 || wavelength < old / r->high)
         return f;
     if (wavelength > old / r->low)
@@ -40,6 +50,7 @@ static double frequency(const aoei_rope *r, size_t i, size_t T) {
 }
 
 static void check_scaling(const aoe_context *ctx, const aoei_rope *r) {
+    const double size = r->magnitude > 0 ? r->magnitude : 1;
     aoei_batch b = test_batch(lengths, TEXTS, 10);
     aoei_tensor table = test_tensor_poisoned(b.n_tokens, D, 0);
     aoei_rope_table(ctx, table, r, &b);
@@ -49,7 +60,7 @@ static void check_scaling(const aoe_context *ctx, const aoei_rope *r) {
                 const double angle = (double)t * frequency(r, i, lengths[text]);
                 const double c = (double)test_at(table, b.offsets[text] + t, i);
                 const double s = (double)test_at(table, b.offsets[text] + t, D / 2 + i);
-                assert_true(fabs(c - cos(angle)) <= 6e-8 && fabs(s - sin(angle)) <= 6e-8);
+                assert_true(fabs(c - size * cos(angle)) <= 6e-8 * size && fabs(s - size * sin(angle)) <= 6e-8 * size);
             }
     test_tensor_free(table);
     test_batch_free(b, 0);
@@ -62,6 +73,7 @@ static void test_scalings(void **state) {
     check_scaling(ctx, &linear);
     check_scaling(ctx, &dynamic);
     check_scaling(ctx, &llama3);
+    check_scaling(ctx, &longrope);
     aoe_context_destroy(ctx);
 }
 

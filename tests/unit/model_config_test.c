@@ -595,6 +595,39 @@ static void reads_yarn(void **state) {
     }
 }
 
+/* Tests the parameters of LongRoPE: the default magnitude is sqrt(1 + ln(factor) / ln(original_max_position_embeddings)), and a
+ * written file is read again as it was. */
+static void reads_longrope(void **state) {
+    (void)state;
+#define FACTORS "\"short_factor\": [1, 1.5, 2, 3], \"long_factor\": [2, 4, 8, 0.1]"
+    static const struct {
+        const char *more;
+        double magnitude;
+        size_t positions;
+    } cases[] = {
+        {"\"rope_scaling\": {\"type\": \"longrope\", \"original_max_position_embeddings\": 25, " FACTORS "}",
+         1.1961089240003993, 25},
+        {"\"rope_parameters\": {\"rope_type\": \"longrope\", \"factor\": 8, \"original_max_position_embeddings\": 50, " FACTORS
+         "}",
+         1.2375586694806326, 50},
+        {"\"rope_parameters\": {\"rope_type\": \"longrope\", \"attention_factor\": 1.5, \"factor\": 8, " FACTORS "}", 1.5, 100},
+        {"\"rope_parameters\": {\"rope_type\": \"longrope\", \"factor\": null, " FACTORS "}", 1, 100},
+        {"\"rope_scaling\": {\"rope_type\": \"longrope\", " FACTORS "}, \"rope_parameters\": {\"rope_theta\": 5}", 1, 100},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoei_encoder_config c, again;
+        assert_int_equal(read_type(&c, "llama", cases[i].more, NULL), 0);
+        assert_true(c.rope.scaling == AOEI_ROPE_LONG && c.rope.theta == 1e4 && c.rope.positions == cases[i].positions &&
+                    fabs(c.rope.magnitude - cases[i].magnitude) < 1e-15 && c.arch->max_length(&c) == 100);
+        assert_true(c.rope.n_factors == 4 && c.rope.short_factor[1] == 1.5f && c.rope.long_factor[3] == 0.1f);
+        json_t *root = json_object();
+        assert_int_equal(c.arch->write(&c, root), 0);
+        assert_int_equal(aoei_config_read(&again, root, "config.json", NULL), 0);
+        assert_memory_equal(&again, &c, sizeof c);
+        json_decref(root);
+    }
+}
+
 /* Tests that is_decoder makes the attention of BERT and RoBERTa causal, and is written. */
 static void reads_decoders(void **state) {
     (void)state;
@@ -630,9 +663,20 @@ static void rejects_values_for_other_architectures(void **state) {
         {"llama", "\"rms_norm_eps\": 0", "\"rms_norm_eps\" is 0", AOE_EFORMAT},
         {"llama", "\"attention_dropout\": 1", "\"attention_dropout\" is 1", AOE_EFORMAT},
         {"llama", "\"rope_theta\": 0", "\"rope_theta\" is 0; it must be at least 1", AOE_EFORMAT},
-        {"llama", "\"partial_rotary_factor\": 0.5", "partial_rotary_factor 0.5 is not supported", AOE_EUNSUPPORTED},
+        {"llama", "\"partial_rotary_factor\": 0.5, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}",
+         "partial_rotary_factor 0.5 with a scaling of rotary positions is not supported", AOE_EUNSUPPORTED},
+        {"llama", "\"rope_scaling\": {\"type\": \"longrope\"}",
+         "\"short_factor\" of rope_type \"longrope\" is not a list of 1 to 256 numbers", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": [1, \"x\"]}",
+         "factor 1 of \"short_factor\" is not a number above 0", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": [1, 1], \"long_factor\": [1, 0]}",
+         "factor 1 of \"long_factor\" is not a number above 0", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": [1, 1], \"long_factor\": [1]}",
+         "lists short_factor and long_factor of equal length", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": [1, 1], \"long_factor\": [1, 1]}",
+         "have 2 values, but a head has 4 pairs", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": 3", "\"rope_scaling\" is not an object", AOE_EFORMAT},
-        {"llama", "\"rope_scaling\": {\"type\": \"longrope\", \"factor\": 4}", "rope_type \"longrope\" is not supported",
+        {"llama", "\"rope_scaling\": {\"type\": \"mrope\", \"factor\": 4}", "rope_type \"mrope\" is not supported",
          AOE_EUNSUPPORTED},
         {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 0.5}", "rope_type \"yarn\" requires", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2, \"beta_fast\": 1, \"beta_slow\": 3}",
@@ -844,6 +888,7 @@ int main(void) {
         cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_local_layers),
         cmocka_unit_test(reads_yarn),
+        cmocka_unit_test(reads_longrope),
         cmocka_unit_test(reads_decoders),
         cmocka_unit_test(reads_rope_scaling),
         cmocka_unit_test(rejects_values_for_other_architectures),

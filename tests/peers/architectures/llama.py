@@ -25,6 +25,17 @@ VARIANTS = {
         mscale_all_dim=0.3, truncate=False))),
     "llama_yarn_magnitude": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(
         rope_type="yarn", factor=2.0, original_max_position_embeddings=32, attention_factor=1.3))),
+    "llama_longrope": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(
+        rope_type="longrope", short_factor=[1.0, 1.5], long_factor=[2.0, 4.1], original_max_position_embeddings=32))),
+    "llama_longrope_factor": lambda: (LlamaModel, LlamaConfig(**SIZES, head_dim=6, **rope(
+        rope_type="longrope", short_factor=[1.0, 1.5, 3.0], long_factor=[2.0, 4.1, 6.3], original_max_position_embeddings=16,
+        factor=2.0))),
+    "llama_longrope_magnitude": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(
+        rope_type="longrope", short_factor=[1.0, 1.5], long_factor=[2.0, 4.1], original_max_position_embeddings=32,
+        attention_factor=1.4))),
+    "llama_partial": lambda: (LlamaModel, LlamaConfig(**SIZES, **rope(rope_type="default", partial_rotary_factor=0.5))),
+    "qwen2_longrope": lambda: (Qwen2Model, Qwen2Config(**SIZES, **rope(
+        rope_type="longrope", short_factor=[1.1, 1.5], long_factor=[2.0, 4.1], original_max_position_embeddings=32))),
     "llama_bidirectional": lambda: (LlamaModel, LlamaConfig(**SIZES, is_causal=False)),
     "mistral_window": lambda: (MistralModel, MistralConfig(**SIZES, sliding_window=7)),
     "ministral_mixed_windows": lambda: (MinistralModel, MinistralConfig(
