@@ -179,8 +179,11 @@ static int embed_lists(miner *m, aoei_tensor to, const aoei_token_lists *all, si
     int code = report_progress(m, AOE_MINE_EMBED, done, total, err);
     for (size_t first = 0; first < all->n && !code; first += EMBED) {
         const size_t n = all->n - first < EMBED ? all->n - first : EMBED;
-        const aoei_token_lists block = {
-            .n = n, .ids = all->ids, .offsets = all->offsets + first, .truncated = all->truncated + first};
+        const aoei_token_lists block = {.n = n,
+                                        .ids = all->ids,
+                                        .offsets = all->offsets + first,
+                                        .truncated = all->truncated + first,
+                                        .skipped = all->skipped ? all->skipped + first : NULL};
         code = aoei_embed_lists(m->embedder, &block, m->host, err);
         const size_t failed = aoe_embed_failed_text(m->embedder);
         if (code)

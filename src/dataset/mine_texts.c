@@ -148,7 +148,8 @@ static int keep_class_tokens(aoei_mine_texts *t, const aoei_token_lists *all, ao
     l->ids = aoei_malloc_array(total ? total : 1, sizeof *l->ids);
     l->offsets = aoei_malloc_array(t->n_classes + 1, sizeof *l->offsets);
     l->truncated = aoei_malloc_array(t->n_classes, sizeof *l->truncated);
-    if (!l->ids || !l->offsets || !l->truncated)
+    l->skipped = all->skipped ? aoei_malloc_array(t->n_classes, sizeof *l->skipped) : NULL;
+    if (!l->ids || !l->offsets || !l->truncated || (all->skipped && !l->skipped))
         return aoei_fail_nomem(err, total * sizeof *l->ids);
     l->n = t->n_classes;
     l->offsets[0] = 0;
@@ -158,6 +159,8 @@ static int keep_class_tokens(aoei_mine_texts *t, const aoei_token_lists *all, ao
             memcpy(l->ids + l->offsets[c], all->ids + all->offsets[i], n * sizeof *l->ids);
         l->offsets[c + 1] = l->offsets[c] + n;
         l->truncated[c] = all->truncated[i];
+        if (l->skipped)
+            l->skipped[c] = all->skipped[i];
         t->truncated += all->truncated[i];
     }
     return AOE_OK;

@@ -206,6 +206,7 @@ static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const c
     const aoei_affix_lengths affixes = affixes_of(lists, c->text);
     aoei_batch_add_types(&e->buffer, ids, lists->types ? lists->types + lists->offsets[c->text] : NULL, c->length,
                          (uint32_t)index);
+    aoei_batch_skip(&e->buffer, lists, c->text);
     if (c->n_chunks == 1)
         return;
     /* aoei_batch_add has copied the first c->length ids of the text; replace them by the ids of the chunk */

@@ -241,6 +241,47 @@ enum {
     COMPLETE = 2      /* texts are not truncated, and aoei_token_lists.affixes is set */
 };
 
+/* Sets *n to the number of tokens at the beginning of a text that the pooling leaves out, as in sentence-transformers: the
+ * tokens of the prompt alone, with its special tokens, except a special token at the end. o: options with the prompt. */
+static int count_prompt_tokens(const aoe_model *m, const aoe_encode_options *o, size_t *n, aoe_error *err) {
+    aoe_encode_options alone = *o;
+    const char *end = o->prompt ? strstr(o->prompt, AOEI_PLACEHOLDER) : NULL;
+    *n = 0;
+    if (!end || end == o->prompt)
+        return AOE_OK;
+    aoe_ids ids = {0};
+    alone.prompt = NULL;
+    uint8_t *kind = aoei_malloc_array(m->config.vocab, sizeof *kind);
+    int code = kind ? aoe_tokenizer_encode(m->tokenizer, (aoe_text){o->prompt, (size_t)(end - o->prompt)}, &alone, &ids, err)
+                    : aoei_fail_nomem(err, m->config.vocab);
+    if (!code && ids.n) {
+        const size_t last = (size_t)ids.id[ids.n - 1];
+        aoei_tokenizer_kinds(m->tokenizer, kind, m->config.vocab);
+        *n = ids.n - (last < m->config.vocab && kind[last] == AOEI_TOKEN_SPECIAL);
+    }
+    aoe_ids_free(&ids);
+    aoei_free(kind);
+    return code;
+}
+
+/* If the pooling of the model leaves out the prompt, sets out->skipped. */
+static int mark_prompts(const job *j, aoei_token_lists *out, aoe_error *err) {
+    size_t n[2] = {0, 0};
+    int code = AOE_OK;
+    if (!j->model->settings.exclude_prompt || j->second)
+        return AOE_OK;
+    for (size_t i = 0; i < 2 && !code; i++)
+        code = count_prompt_tokens(j->model, &j->o[i], &n[i], err);
+    if (code || (!n[0] && !n[1]))
+        return code;
+    out->skipped = aoei_malloc_array(out->n ? out->n : 1, sizeof *out->skipped);
+    if (!out->skipped)
+        return aoei_fail_nomem(err, out->n * sizeof *out->skipped);
+    for (size_t i = 0; i < out->n; i++)
+        out->skipped[i] = (uint32_t)n[j->prompt_index && j->prompt_index[i]];
+    return AOE_OK;
+}
+
 /* Tokenizes texts, or pairs if `second` is not NULL, with the settings of the model. `flags` is a combination of MAY_BE_EMPTY
  * and COMPLETE. For `prompts` and `prompt_index`, see aoei_encode_with_prompts. */
 static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_text *second, size_t n,
@@ -274,6 +315,8 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
     }
     if (!code)
         code = encode_all(&j, out, failed, err);
+    if (!code && (code = mark_prompts(&j, out, err)))
+        aoei_token_lists_free(out);
     aoei_buffer_free(&lowercased[0]);
     aoei_buffer_free(&lowercased[1]);
     return code;
@@ -330,6 +373,7 @@ void aoei_token_lists_free(aoei_token_lists *l) {
     aoei_free(l->truncated);
     aoei_free(l->types);
     aoei_free(l->affixes);
+    aoei_free(l->skipped);
     memset(l, 0, sizeof *l);
 }
 
@@ -368,7 +412,8 @@ int aoei_batch_buffer_create(aoei_batch_buffer *b, size_t max_tokens, size_t max
     b->positions = aoei_malloc_array(max_tokens, sizeof *b->positions);
     b->offsets = aoei_malloc_array(max_texts + 1, sizeof *b->offsets);
     b->text_index = aoei_malloc_array(max_texts, sizeof *b->text_index);
-    if (!b->ids || !b->types || !b->positions || !b->offsets || !b->text_index) {
+    b->skipped = aoei_malloc_array(max_texts, sizeof *b->skipped);
+    if (!b->ids || !b->types || !b->positions || !b->offsets || !b->text_index || !b->skipped) {
         aoei_batch_buffer_destroy(b);
         return aoei_fail_nomem(err, max_tokens * (sizeof *b->ids + sizeof *b->positions));
     }
@@ -384,6 +429,7 @@ void aoei_batch_buffer_destroy(aoei_batch_buffer *b) {
     aoei_free(b->positions);
     aoei_free(b->offsets);
     aoei_free(b->text_index);
+    aoei_free(b->skipped);
     memset(b, 0, sizeof *b);
 }
 
@@ -411,9 +457,17 @@ void aoei_batch_add_types(aoei_batch_buffer *b, const int32_t *ids, const uint8_
     for (size_t t = 0; t < n; t++)
         b->positions[batch->n_tokens + t] = (uint32_t)t;
     b->text_index[batch->n_texts] = text_index;
+    b->skipped[batch->n_texts] = 0;
     batch->n_tokens += n;
     batch->n_texts++;
     b->offsets[batch->n_texts] = (uint32_t)batch->n_tokens;
     if (n > batch->longest)
         batch->longest = n;
+}
+
+void aoei_batch_skip(aoei_batch_buffer *b, const aoei_token_lists *lists, size_t i) {
+    if (!lists->skipped || !lists->skipped[i])
+        return;
+    b->skipped[b->batch.n_texts - 1] = lists->skipped[i];
+    b->batch.skipped = b->skipped;
 }

@@ -21,6 +21,8 @@ typedef struct aoei_token_lists {
     uint8_t *types;     /* [offsets[n]] pairs: token type of each token, owned; NULL: all types are 0 */
     /* [n] numbers of tokens before and after each text, owned; NULL if texts were truncated to the maximum sequence length */
     aoei_affix_lengths *affixes;
+    uint32_t *skipped; /* [n] number of tokens at the beginning of each text that the pooling leaves out, because they belong to
+                          the prompt; owned; NULL: the pooling uses all tokens */
 } aoei_token_lists;
 
 /* Tokenizes n texts with the prompt and the maximum sequence length of the model. The caller frees *out with
@@ -77,6 +79,7 @@ typedef struct aoei_batch_buffer {
     uint32_t *positions;  /* [max_tokens] position of each token in its text, owned */
     uint32_t *offsets;    /* [max_texts + 1] index of the first token of each text, and the number of tokens; owned */
     uint32_t *text_index; /* [max_texts] value of the argument text_index of aoei_batch_add for each text, owned */
+    uint32_t *skipped;    /* [max_texts] value of aoei_batch_skip for each text, owned */
     size_t max_tokens, max_texts;
 } aoei_batch_buffer;
 
@@ -90,5 +93,7 @@ void aoei_batch_add(aoei_batch_buffer *b, const int32_t *ids, size_t n, uint32_t
 /* Appends a text as aoei_batch_add does, with the token types types[n]. Either all texts of a batch have token types, or
  * none. If `types` is NULL, the function is aoei_batch_add. */
 void aoei_batch_add_types(aoei_batch_buffer *b, const int32_t *ids, const uint8_t *types, size_t n, uint32_t text_index);
+/* Makes the pooling leave out the tokens lists->skipped[i] of the text that was added last. i: index of the text in `lists`. */
+void aoei_batch_skip(aoei_batch_buffer *b, const aoei_token_lists *lists, size_t i);
 
 #endif

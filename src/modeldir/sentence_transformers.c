@@ -142,29 +142,26 @@ static int check_dimension(json_t *config, const char *key, size_t hidden, const
     return rc;
 }
 
-/* Reads and checks the Pooling module in DIR/folder. */
+/* Reads and checks the Pooling module in DIR/folder. If the caller has set the pooling, only include_prompt is read. */
 static int read_pooling(aoei_partial_settings *s, const char *dir, const char *folder, int averaged, size_t hidden,
                         aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
     modes m = {0};
+    const int is_set = s->pooling != AOE_POOLING_AUTO;
     int include_prompt = 1, rc = load_optional(&config, &path, dir, folder, "config.json", err);
-    if (!rc && !config)
+    if (!rc && !config && !is_set)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: the file is missing, but modules.json requires it; download the model again",
                        path);
-    if (rc || (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
-        (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) ||
-        (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))
+    if (rc || !config || (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))
         goto done;
-    if (!include_prompt)
-        rc = aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: include_prompt is false, which is not supported; set options.pooling to include the tokens of the prompt",
-            path);
-    else if (!(rc = read_modes(&m, config, path, err)))
-        rc = pooling_of_modes(&s->pooling, &m, averaged, path, err);
-    if (!rc)
-        s->pooling_from = !strcmp(folder, "1_Pooling") ? "1_Pooling/config.json" : "modules.json";
+    if (s->include_prompt == AOE_AUTO)
+        s->include_prompt = include_prompt;
+    if (is_set || (rc = check_dimension(config, "word_embedding_dimension", hidden, path, err)) ||
+        (rc = check_dimension(config, "embedding_dimension", hidden, path, err)) || (rc = read_modes(&m, config, path, err)) ||
+        (rc = pooling_of_modes(&s->pooling, &m, averaged, path, err)))
+        goto done;
+    s->pooling_from = !strcmp(folder, "1_Pooling") ? "1_Pooling/config.json" : "modules.json";
 done:
     json_decref(config);
     aoei_free(path);
@@ -348,12 +345,12 @@ static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden
     if (rc)
         goto done;
     if (!root) { /* without modules.json, the folder 1_Pooling may specify the pooling */
-        if (s->pooling == AOE_POOLING_AUTO && aoei_entry_exists(dir, "1_Pooling/config.json"))
+        if (aoei_entry_exists(dir, "1_Pooling/config.json"))
             rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
         goto done;
     }
     if ((rc = read_module_list(&list, root, dir, path, err)) || (rc = is_averaged(&averaged, &list, dir, hidden, err)) ||
-        (s->pooling == AOE_POOLING_AUTO && (rc = read_pooling(s, dir, list.pooling, averaged, hidden, err))))
+        (rc = read_pooling(s, dir, list.pooling, averaged, hidden, err)))
         goto done;
     if (averaged && s->pooling < AOE_POOLING_CONCAT) /* the pooling contains the average, or an option replaces it */
         json_array_remove(list.after, 0);

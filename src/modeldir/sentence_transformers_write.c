@@ -66,7 +66,7 @@ static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folde
                                cls_and_mean || used[AOE_POOLING_LAST_AVG], "pooling_mode_max_tokens",
                                used[AOE_POOLING_LAST_MAX], "pooling_mode_mean_sqrt_len_tokens", used[AOE_POOLING_MEAN_SQRT_LEN],
                                "pooling_mode_weightedmean_tokens", used[AOE_POOLING_WEIGHTED_MEAN], "pooling_mode_lasttoken",
-                               used[AOE_POOLING_LAST_TOKEN], "include_prompt", 1),
+                               used[AOE_POOLING_LAST_TOKEN], "include_prompt", !s->exclude_prompt),
                      folder, "config.json", err);
 }
 

@@ -91,6 +91,7 @@ void aoei_partial_settings_init(aoei_partial_settings *s) {
                                  .normalize = AOE_AUTO,
                                  .lowercase = AOE_AUTO,
                                  .bidirectional_from = AOE_AUTO,
+                                 .include_prompt = AOE_AUTO,
                                  .truncate_dim = AOE_AUTO,
                                  .similarity = AOE_AUTO};
 }

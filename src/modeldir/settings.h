@@ -37,6 +37,7 @@ typedef struct aoei_settings {
     json_t *modules;
     int lowercase;                   /* 1: texts are lowercased before tokenization */
     aoe_score_activation activation; /* cross-encoders: function that is applied to the logits of a pair */
+    int exclude_prompt;              /* 1: the pooling leaves out the tokens of the prompt */
     size_t truncate_dim;             /* number of components to which embeddings are truncated after all modules and after the
                                         normalization; 0: embeddings are not truncated */
     int unit_truncated;         /* 1: truncated embeddings are normalized again, because the caller requested normalization */
@@ -56,6 +57,7 @@ typedef struct aoei_partial_settings {
     int lowercase;               /* 0 or 1; AOE_AUTO: not set */
     size_t bidirectional_from;   /* index of the first bidirectional layer; AOE_AUTO: not set */
     json_t *modules;             /* modules as in aoei_settings; NULL: not set; owned */
+    int include_prompt;          /* 0: the pooling leaves out the tokens of the prompt; 1: it does not; AOE_AUTO: not set */
     size_t truncate_dim;         /* see aoei_settings; AOE_AUTO: not set */
     int similarity;              /* value of aoei_similarity; AOE_AUTO: not set */
     int skip_modules;            /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */

@@ -14,7 +14,8 @@
 #include "modeldir/layout.h"
 
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
- * mean-sqrt-len, weighted-mean and concatenations, and version 4 the key "truncate_dim" */
+ * mean-sqrt-len, weighted-mean and concatenations, and version 4 the keys "truncate_dim" and
+ * "include_prompt" */
 #define MAX_FORMAT_VERSION 4
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
@@ -137,6 +138,7 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
         (rc = read_bidirectional_from(s, root, c, file, err)) || (rc = read_prompts(s, root, file, err)) ||
         (rc = read_modules(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)) ||
+        (rc = aoei_json_bool(root, "include_prompt", &s->include_prompt, file, err)) ||
         (rc = aoei_partial_settings_read_output(s, root, "similarity", file, err)))
         return rc;
     if (training && !json_is_object(training))
@@ -172,7 +174,7 @@ static int is_single_dense(const aoei_settings *s) {
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
-    if (s->truncate_dim)
+    if (s->truncate_dim || s->exclude_prompt)
         return 4;
     if (p == AOE_POOLING_MEAN_SQRT_LEN || p == AOE_POOLING_WEIGHTED_MEAN || p >= AOE_POOLING_CONCAT)
         return 3;
@@ -199,6 +201,7 @@ static int add_modules(json_t *root, const aoei_settings *s) {
 /* Adds the settings that most models do not have. Returns 0 or -1. */
 static int add_optional(json_t *root, const aoei_settings *s) {
     return (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
+                   (s->exclude_prompt && json_object_set_new(root, "include_prompt", json_false())) ||
                    (s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) ||
                    (s->similarity != AOEI_SIMILARITY_COSINE &&
                     json_object_set_new(root, "similarity", json_string(aoei_similarity_name(s->similarity)))) ||

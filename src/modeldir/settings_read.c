@@ -52,6 +52,10 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
 /* Returns an error if the architecture does not support the pooling in `s`. */
 static int check_pooling(const aoei_partial_settings *s, const aoei_encoder_config *c, aoe_error *err) {
     const unsigned required = s->pooling < AOE_POOLING_CONCAT ? AOEI_POOLING_BIT(s->pooling) : AOEI_TOKEN_POOLINGS;
+    if (s->include_prompt == 0 && (c->arch->poolings & AOEI_CELL_POOLINGS))
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "include_prompt is false, which is not supported by architecture '%s'; remove the key",
+                         c->arch->model_type);
     if (s->pooling == AOE_POOLING_AUTO || (c->arch->poolings & required) == required)
         return 0;
     char names[256] = "";
@@ -116,6 +120,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .lowercase = st.lowercase == 1,
         .bidirectional = st.bidirectional_from != AOE_AUTO,
         .bidirectional_from = st.bidirectional_from,
+        .exclude_prompt = st.include_prompt == 0,
         .truncate_dim = st.truncate_dim != AOE_AUTO ? st.truncate_dim : 0,
         .unit_truncated = o->normalize == 1,
         .similarity = st.similarity != AOE_AUTO ? (aoei_similarity)st.similarity : AOEI_SIMILARITY_COSINE,

@@ -19,8 +19,10 @@ typedef struct aoei_batch {
     const uint32_t *offsets;    /* [n_texts + 1] index of the first token of each text; offsets[n_texts] is N */
     const uint32_t *text_index; /* [n_texts] index of each text within the optimizer step, which selects its dropout masks;
                                    NULL: text i has index i */
-    const uint32_t *first; /* [n_texts] used if the texts are parts of longer texts: for each text, the position of its first
-                              token in the longer text, which selects dropout masks; NULL: all positions are 0 */
+    const uint32_t *skipped; /* [n_texts] number of tokens at the beginning of each text that the pooling leaves out, which may
+                                exceed the number of tokens of the text; NULL: 0 for all texts */
+    const uint32_t *first;   /* [n_texts] used if the texts are parts of longer texts: for each text, the position of its first
+                                token in the longer text, which selects dropout masks; NULL: all positions are 0 */
 } aoei_batch;
 
 #endif

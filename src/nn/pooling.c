@@ -32,6 +32,17 @@ aoe_pooling aoei_pooling_part(aoe_pooling pooling, size_t i) {
     return pooling;
 }
 
+/* The tokens of one text that are pooled: the T rows that begin with `begin`. `skipped` rows precede them. */
+typedef struct pooled_rows {
+    size_t begin, T, skipped;
+} pooled_rows;
+
+static pooled_rows rows_of(const aoei_batch *b, size_t text) {
+    const size_t begin = b->offsets[text], T = b->offsets[text + 1] - begin;
+    const size_t skipped = !b->skipped ? 0 : b->skipped[text] < T ? b->skipped[text] : T;
+    return (pooled_rows){begin + skipped, T - skipped, skipped};
+}
+
 typedef struct pool_job {
     const aoe_context *ctx;
     aoe_pooling pooling;
@@ -63,8 +74,15 @@ static void add_rows(const aoe_context *ctx, double *sum, aoei_tensor h, size_t 
     }
 }
 
-/* Returns the factor of token t in the pooled vector of a text with T tokens, for a pooling that is a weighted sum. */
-static double factor(aoe_pooling pooling, size_t t, size_t T) {
+/* Returns the sum of the positions of the tokens, which are the weights of weighted-mean pooling. Positions begin with 1. */
+static double sum_positions(pooled_rows r) {
+    const double last = (double)(r.skipped + r.T), skipped = (double)r.skipped;
+    return last * (last + 1) / 2 - skipped * (skipped + 1) / 2;
+}
+
+/* Returns the factor of token t of the rows r in the pooled vector, for a pooling that is a weighted sum. */
+static double factor(aoe_pooling pooling, size_t t, pooled_rows r) {
+    const size_t T = r.T;
     switch (pooling) {
     case AOE_POOLING_CLS:
         return t == 0;
@@ -73,23 +91,23 @@ static double factor(aoe_pooling pooling, size_t t, size_t T) {
     case AOE_POOLING_MEAN_SQRT_LEN:
         return 1 / sqrt((double)T);
     case AOE_POOLING_WEIGHTED_MEAN:
-        return (double)(t + 1) / ((double)T * (double)(T + 1) / 2);
+        return (double)(r.skipped + t + 1) / sum_positions(r);
     default:
         return 1 / (double)T;
     }
 }
 
-/* Computes columns [first, first + n) of the weighted mean of one text, whose tokens are rows [begin, begin + T). */
-static void weighted_columns(const pool_job *j, float *out, size_t begin, size_t T, size_t first, size_t n) {
+/* Computes columns [first, first + n) of the weighted mean of one text, whose tokens are the rows r. */
+static void weighted_columns(const pool_job *j, float *out, pooled_rows r, size_t first, size_t n) {
     double sum[COLUMNS] = {0};
     float row[COLUMNS];
-    for (size_t t = 0; t < T; t++) {
-        read_row(j->ctx, row, j->last, begin + t, first, n);
+    for (size_t t = 0; t < r.T; t++) {
+        read_row(j->ctx, row, j->last, r.begin + t, first, n);
         for (size_t c = 0; c < n; c++)
-            sum[c] += (double)(t + 1) * (double)row[c];
+            sum[c] += (double)(r.skipped + t + 1) * (double)row[c];
     }
     for (size_t c = 0; c < n; c++)
-        out[c] = (float)(sum[c] / ((double)T * (double)(T + 1) / 2));
+        out[c] = (float)(sum[c] / sum_positions(r));
 }
 
 /* Returns the index of the first row in [begin, begin + T) that contains the maximum of column c over these rows. */
@@ -118,12 +136,17 @@ static void mean_columns(const pool_job *j, float *out, size_t begin, size_t T, 
     }
 }
 
-/* Computes the pooled vector of one text. */
+/* Computes the pooled vector of one text. If the pooling leaves out all tokens, the vector is zero. */
 static void forward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
-    const size_t begin = j->batch->offsets[task], T = j->batch->offsets[task + 1] - begin, D = j->out.cols;
+    const pooled_rows r = rows_of(j->batch, task);
+    const size_t begin = r.begin, T = r.T, D = j->out.cols;
     float *out = aoei_tensor_at(j->out, task, 0);
+    if (!T) {
+        memset(out, 0, D * sizeof *out);
+        return;
+    }
     switch (j->pooling) {
     case AOE_POOLING_CLS:
         read_row(j->ctx, out, j->last, begin, 0, D);
@@ -137,7 +160,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         break;
     case AOE_POOLING_WEIGHTED_MEAN:
         for (size_t c = 0; c < D; c += COLUMNS)
-            weighted_columns(j, out + c, begin, T, c, D - c < COLUMNS ? D - c : COLUMNS);
+            weighted_columns(j, out + c, r, c, D - c < COLUMNS ? D - c : COLUMNS);
         break;
     case AOE_POOLING_CLS_LAST_AVG:
     case AOE_POOLING_LAST_AVG:
@@ -175,13 +198,25 @@ static void spread(aoei_tensor to, size_t begin, size_t T, const float *from, do
     }
 }
 
+/* Sets the gradients of the rows before r, which the pooling leaves out, to 0. */
+static void clear_skipped(aoei_tensor d, pooled_rows r) {
+    for (size_t t = r.begin - r.skipped; t < r.begin; t++)
+        memset(aoei_tensor_at(d, t, 0), 0, d.cols * sizeof(float));
+}
+
 /* Computes the gradients of the tokens of one text. */
 static void backward_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
-    const size_t begin = j->batch->offsets[task], T = j->batch->offsets[task + 1] - begin, D = j->out.cols;
+    const pooled_rows r = rows_of(j->batch, task);
+    const size_t begin = r.begin, T = r.T, D = j->out.cols;
     const float *dout = aoei_tensor_at(j->out, task, 0);
     float *d = aoei_f32(j->dlast) + begin * j->dlast.ld;
+    clear_skipped(j->dlast, r);
+    if (j->pooling == AOE_POOLING_FIRST_LAST_AVG)
+        clear_skipped(j->dfirst, r);
+    if (!T)
+        return;
     const double half_share = 0.5 / (double)T;
     if (j->pooling == AOE_POOLING_CLS || j->pooling == AOE_POOLING_LAST_TOKEN || j->pooling == AOE_POOLING_LAST_MAX)
         for (size_t t = 0; t < T; t++)
@@ -199,11 +234,11 @@ static void backward_task(void *arg, size_t task, size_t worker) {
         break;
     case AOE_POOLING_LAST_AVG:
     case AOE_POOLING_MEAN_SQRT_LEN:
-        spread(j->dlast, begin, T, dout, factor(j->pooling, 0, T));
+        spread(j->dlast, begin, T, dout, factor(j->pooling, 0, r));
         break;
     case AOE_POOLING_WEIGHTED_MEAN:
         for (size_t t = 0; t < T; t++)
-            spread(j->dlast, begin + t, 1, dout, factor(j->pooling, t, T));
+            spread(j->dlast, begin + t, 1, dout, factor(j->pooling, t, r));
         break;
     case AOE_POOLING_FIRST_LAST_AVG:
         spread(j->dlast, begin, T, dout, half_share);
@@ -224,16 +259,20 @@ static void backward_task(void *arg, size_t task, size_t worker) {
 static void backward_concat_task(void *arg, size_t task, size_t worker) {
     const pool_job *j = arg;
     (void)worker;
-    const size_t begin = j->batch->offsets[task], T = j->batch->offsets[task + 1] - begin, D = j->dlast.cols;
+    const pooled_rows r = rows_of(j->batch, task);
+    const size_t begin = r.begin, T = r.T, D = j->dlast.cols;
     const size_t n = aoei_pooling_parts(j->pooling);
     const float *dout = aoei_tensor_at(j->out, task, 0);
+    clear_skipped(j->dlast, r);
+    if (!T)
+        return;
     for (size_t t = 0; t < T; t++) {
         float *row = aoei_tensor_at(j->dlast, begin + t, 0);
         for (size_t c = 0; c < D; c++) {
             double sum = 0;
             for (size_t i = 0; i < n; i++)
                 if (aoei_pooling_part(j->pooling, i) != AOE_POOLING_LAST_MAX)
-                    sum += (double)dout[i * D + c] * factor(aoei_pooling_part(j->pooling, i), t, T);
+                    sum += (double)dout[i * D + c] * factor(aoei_pooling_part(j->pooling, i), t, r);
             row[c] = (float)sum;
         }
     }

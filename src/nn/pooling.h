@@ -19,7 +19,8 @@ static inline int aoei_pooling_over_tokens(aoe_pooling pooling) {
 
 /* Computes out[n_texts, P D] (float32), where P is aoei_pooling_parts(pooling). first[N, D] is the embedding output, and
  * last[N, D] is the output of the last layer; both have one type. `first` is used only by the mode first-last-avg and may be
- * absent in other modes. aoe.h defines the pooling modes. */
+ * absent in other modes. aoe.h defines the pooling modes. The tokens in batch->skipped are left out. If they are all tokens of
+ * a text, its vector is zero. */
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch);
 /* Computes the gradients of pooling. All gradients are float32. dlast is overwritten. dfirst is overwritten in the mode

@@ -139,6 +139,7 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
                     .types = all->types ? all->types + begin : NULL,
                     .positions = all->positions + begin,
                     .offsets = s->chunk_offsets,
+                    .skipped = all->skipped ? all->skipped + first : NULL,
                     .text_index = all->text_index + first};
     for (size_t i = 0; i <= n; i++)
         s->chunk_offsets[i] = all->offsets[first + i] - begin;

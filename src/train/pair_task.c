@@ -337,6 +337,7 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
         for (size_t position = 0; position < p->step.arity; position++) {
             const size_t k = p->batches.text[pick][position / file_loss->copies], at = p->step.arity * i + position;
             aoei_batch_add(&p->step.buffer, l->ids + l->offsets[k], aoei_token_count(l, k), (uint32_t)text++);
+            aoei_batch_skip(&p->step.buffer, l, k);
             p->groups[at] = d->groups[k];
             if (p->has_teacher)
                 p->teacher_vectors[at] = p->teacher.vectors[batch->source] + k * p->teacher.dims;

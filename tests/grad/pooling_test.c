@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests pooling of token states. The forward pass, which must round only its result, is compared with double precision. The
  * backward pass is compared with finite differences. Other tests cover ties and NaN in the maximum, several threads, and
- * normalization. States in bf16 must give the result of the same numbers in float32.
+ * normalization. Tokens of prompts may be left out. States in bf16 must give the result of the same numbers in float32.
  * tags: numbers threads
  */
 #include <math.h>
@@ -31,14 +31,24 @@ static void reference(double *out, const double *in, const problem *p) {
     const double *first = in, *last = in + p->batch->n_tokens * D;
     for (size_t text = 0; text < p->batch->n_texts; text++)
         for (size_t c = 0; c < D; c++) {
-            const size_t begin = p->batch->offsets[text], end = p->batch->offsets[text + 1];
+            const size_t start = p->batch->offsets[text], end = p->batch->offsets[text + 1],
+                         parts = aoei_pooling_parts(p->pooling);
+            const size_t begin = start + (p->batch->skipped ? p->batch->skipped[text] : 0);
+            double sum = 0; /* of the weights of the weighted mean */
+            if (begin >= end) {
+                for (size_t i = 0; i < parts; i++)
+                    out[text * parts * D + i * D + c] = 0;
+                continue;
+            }
+            for (size_t t = begin; t < end; t++)
+                sum += (double)(t - start + 1);
             double mean0 = 0, mean = 0, max = -INFINITY, weighted = 0;
             const double T = (double)(end - begin);
             for (size_t t = begin; t < end; t++) {
                 mean0 += first[t * D + c] / (double)(end - begin);
                 mean += last[t * D + c] / (double)(end - begin);
                 max = fmax(max, last[t * D + c]);
-                weighted += (double)(t - begin + 1) * last[t * D + c] / (T * (T + 1) / 2);
+                weighted += (double)(t - start + 1) * last[t * D + c] / sum;
             }
             const double cls = last[begin * D + c];
             const double value[AOE_POOLING_CELL_LAST] = {[AOE_POOLING_CLS] = cls,
@@ -49,7 +59,6 @@ static void reference(double *out, const double *in, const problem *p) {
                                                          [AOE_POOLING_LAST_TOKEN] = last[(end - 1) * D + c],
                                                          [AOE_POOLING_MEAN_SQRT_LEN] = mean * sqrt(T),
                                                          [AOE_POOLING_WEIGHTED_MEAN] = weighted};
-            const size_t parts = aoei_pooling_parts(p->pooling);
             for (size_t i = 0; i < parts; i++)
                 out[text * parts * D + i * D + c] = value[aoei_pooling_part(p->pooling, i)];
         }
@@ -74,8 +83,10 @@ static void spread_out(aoei_tensor t) {
             aoei_f32(t)[r * t.ld + c] = 0.0125f * (float)((r * 37 + c * 11) % 97) - 0.5f;
 }
 
-static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
+/* skipped: [TEXTS] numbers of tokens that are left out, or NULL */
+static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D, const uint32_t *skipped) {
     aoei_batch b = test_batch(lengths, TEXTS, 10);
+    b.skipped = skipped;
     aoei_tensor first = test_tensor(N, D, D + 1, 1, 1), last = test_tensor(N, D, D + 2, 1, 2);
     const size_t P = aoei_pooling_parts(pooling) * D; /* columns of the output */
     aoei_tensor out = test_tensor_poisoned(TEXTS, P, P + 3), dout = test_tensor(TEXTS, P, P + 4, 1, 3);
@@ -121,15 +132,18 @@ static void check(const aoe_context *ctx, aoe_pooling pooling, size_t D) {
 
 static void test_poolings(void **state) {
     (void)state;
+    static const uint32_t skipped[TEXTS] = {0, 5, 2, 50}; /* no token of the last text remains */
     for (size_t threads = 1; threads <= 3; threads++) {
         aoe_context *ctx = test_context(AOEI_TIER_C, threads);
         for (int pooling = AOE_POOLING_AUTO + 1; pooling < AOE_POOLING_CELL_LAST; pooling++) {
-            check(ctx, (aoe_pooling)pooling, 4);
-            check(ctx, (aoe_pooling)pooling, 131);
+            check(ctx, (aoe_pooling)pooling, 4, NULL);
+            check(ctx, (aoe_pooling)pooling, 4, skipped);
+            check(ctx, (aoe_pooling)pooling, 131, NULL);
         }
         for (int bits = 3; bits < AOE_POOLING_CONCAT; bits += 6)
             if (aoei_pooling_parts((aoe_pooling)(AOE_POOLING_CONCAT + bits)) > 1)
-                check(ctx, (aoe_pooling)(AOE_POOLING_CONCAT + bits), 4);
+                for (int k = 0; k < 2; k++)
+                    check(ctx, (aoe_pooling)(AOE_POOLING_CONCAT + bits), 4, k ? skipped : NULL);
         aoe_context_destroy(ctx);
     }
 }

@@ -52,10 +52,10 @@ def transformer(start, length=64):
     return Transformer(str(start), max_seq_length=length)
 
 
-def pooling(mode="mean"):
+def pooling(mode="mean", **options):
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    return Pooling(128, pooling_mode=mode)
+    return Pooling(128, pooling_mode=mode, **options)
 
 
 def write(path, modules, **options):
@@ -154,6 +154,24 @@ def test_prompts(aoe, start, tmp_path):
     for name, want in (("query", model.encode_query(TEXTS)), ("document", model.encode_document(TEXTS)), (None, model.encode(TEXTS))):
         got = aoe.embed(tmp_path / "model", TEXTS, *(["--prompt-name", name] if name else []))
         assert relative_error(got, want) < TOLERANCE
+
+
+@pytest.mark.parametrize("mode", [*MODES, *COMBINATIONS], ids=str)
+def test_prompts_that_pooling_leaves_out(aoe, start, table, tmp_path, mode):
+    from sentence_transformers import SentenceTransformer
+
+    prompts = {"query": "the quiet river: ", "document": "winter "}
+    want = write(tmp_path / "model", [transformer(start), pooling(mode, include_prompt=False)], prompts=prompts,
+                 default_prompt_name="document")
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    assert relative_error(aoe.embed(tmp_path / "model", TEXTS), want) < TOLERANCE
+    for options, want in ((["--prompt-name", "query"], model.encode_query(TEXTS)),
+                          (["--prompt", "ancient violin {text}"], model.encode(TEXTS, prompt="ancient violin ")),
+                          (["--prompt", ""], model.encode(TEXTS, prompt=""))):
+        assert relative_error(aoe.embed(tmp_path / "model", TEXTS, *options), want) < TOLERANCE
+    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "trained", "--max-steps", 2, "-b", 8)
+    got = aoe.embed(tmp_path / "trained", TEXTS)
+    assert relative_error(got, read(tmp_path / "trained")) < TOLERANCE
 
 
 @pytest.mark.parametrize("normalize", [False, True])

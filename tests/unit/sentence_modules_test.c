@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests settings of sentence-transformers that change the vectors of a model: truncate_dim. The vectors must be the slices that
- * sentence-transformers computes, and a saved model must have the same settings.
+ * Tests settings of sentence-transformers that change the vectors of a model: truncate_dim and
+ * include_prompt. The vectors must be those that sentence-transformers computes, and a saved model must have the same settings.
  */
 #include <math.h>
 #include <stdio.h>
@@ -137,6 +137,61 @@ static void truncates_after_all_modules(void **state) {
     free(folder);
 }
 
+/* Writes a model with a pooling mode of sentence-transformers and computes the vector v[8] of "d" with the prompt "a b ". */
+static void embed_prompted(const char *mode, int include_prompt, float *v) {
+    char text[200];
+    aoe_embedder *e;
+    aoe_model_options o;
+    const aoe_text t = aoe_text_of("d");
+    aoe_model_options_defaults(&o);
+    o.prompt_name = "query";
+    put_modules("[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") "]");
+    snprintf(text, sizeof text, "{\"pooling_mode\": \"%s\", \"include_prompt\": %s}", mode, include_prompt ? "true" : "false");
+    free(test_write_text(dir, "1_Pooling/config.json", text));
+    free(test_write_text(dir, "config_sentence_transformers.json", "{\"prompts\": {\"query\": \"a b \"}}"));
+    aoe_model *m = open_model(dir, &o);
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    assert_int_equal(aoe_embed(e, &t, 1, v, NULL, NULL), 0);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+}
+
+/* The tokens are [CLS] a b d [SEP]. Without the prompt, the pooling uses the hidden states of d and [SEP], which depend on the
+ * prompt. */
+static void leaves_out_the_prompt(void **state) {
+    (void)state;
+    char *folder = test_path(dir, "1_Pooling"), *to = test_path(dir, "saved");
+    float d[8], sep[8], got[8], all[8];
+    mkdir(folder, 0777);
+    test_model_write(dir, NULL);
+    embed_prompted("cls", 0, d);
+    embed_prompted("lasttoken", 1, sep);
+    embed_prompted("lasttoken", 0, got);
+    assert_memory_equal(got, sep, sizeof sep);
+    embed_prompted("max", 0, got);
+    for (size_t c = 0; c < 8; c++)
+        assert_true(got[c] == (d[c] > sep[c] ? d[c] : sep[c]));
+    embed_prompted("weightedmean", 0, got); /* the positions of the two tokens are 4 and 5 */
+    for (size_t c = 0; c < 8; c++)
+        assert_true(fabs((double)got[c] - (4 * (double)d[c] + 5 * (double)sep[c]) / 9) < 1e-6);
+    embed_prompted("mean", 1, all);
+    embed_prompted("mean", 0, got);
+    assert_memory_not_equal(got, all, sizeof got);
+    for (size_t c = 0; c < 8; c++)
+        assert_true(got[c] == (float)(((double)d[c] + (double)sep[c]) / 2));
+
+    resave(to);
+    static const char *const files[] = {"aoe.json", "1_Pooling/config.json"};
+    for (size_t i = 0; i < 2; i++) {
+        char *path = test_path(to, files[i]), *text = test_read(path, NULL);
+        assert_non_null(strstr(text, "\"include_prompt\": false"));
+        free(text);
+        free(path);
+    }
+    free(to);
+    free(folder);
+}
+
 static void keeps_the_similarity(void **state) {
     (void)state;
     static const char *const names[] = {"cosine", "dot", "euclidean", "manhattan"};
@@ -175,6 +230,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(truncates_after_all_modules, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaves_out_the_prompt, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keeps_the_similarity, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
