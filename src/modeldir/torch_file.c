@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "modeldir/torch_legacy.h"
 #include "modeldir/torch_zip.h"
 
 /* The data of a tensor. */
@@ -22,26 +23,18 @@ typedef struct part {
 
 struct aoei_torch_file {
     aoei_zip zip;
-    aoei_torch_view *views; /* [n] tensors of data.pkl, owned */
-    part *parts;            /* [n] owned */
-    size_t n;
-    size_t size;   /* size of the file in bytes */
-    size_t copied; /* total size of the copies in bytes */
+    aoei_torch_program program; /* its views are the tensors */
+    part *parts;                /* [program.n_views] owned */
+    size_t size;                /* size of the file in bytes */
+    size_t copied;              /* total size of the copies in bytes */
 };
 
 /* The copies of all tensors together may be this many times as large as the file. Tensors that share one storage are copied
  * separately, so a small file could otherwise need any amount of memory. */
 #define MAX_COPIES ((size_t)4)
 
-/* The first bytes of the formats of PyTorch before version 1.6: a pickle of the number 0x1950a86a20f9469cfc6c. */
-static const unsigned char old_format[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46};
-
-static int is_old_format(const unsigned char *data, size_t size) {
-    return size >= sizeof old_format && !memcmp(data, old_format, sizeof old_format);
-}
-
 int aoei_torch_is(const unsigned char *data, size_t size) {
-    return aoei_zip_is(data, size) || is_old_format(data, size);
+    return aoei_zip_is(data, size) || aoei_torch_legacy_is(data, size);
 }
 
 /* Returns an error if the archive is not a dict of tensors in little-endian order. */
@@ -136,7 +129,7 @@ static int copy_data(aoei_torch_file *f, part *p, const aoei_torch_view *v, size
 
 /* Finds the data of tensor i, and copies it if the file does not contain it as it is needed. */
 static int find_data(aoei_torch_file *f, size_t i, const char *path, aoe_error *err) {
-    const aoei_torch_view *v = &f->views[i];
+    const aoei_torch_view *v = &f->program.views[i];
     part *p = &f->parts[i];
     char name[sizeof "data/" + AOEI_TORCH_MAX_KEY];
     size_t elements = 0, bytes;
@@ -163,11 +156,11 @@ static int find_data(aoei_torch_file *f, size_t i, const char *path, aoe_error *
 static void remove_prefix(aoei_torch_file *f) {
     static const char prefix[] = "module.";
     const size_t n = sizeof prefix - 1;
-    for (size_t i = 0; i < f->n; i++)
-        if (strncmp(f->views[i].name, prefix, n) != 0)
+    for (size_t i = 0; i < f->program.n_views; i++)
+        if (strncmp(f->program.views[i].name, prefix, n) != 0)
             return;
-    for (size_t i = 0; i < f->n; i++)
-        memmove(f->views[i].name, f->views[i].name + n, strlen(f->views[i].name + n) + 1);
+    for (size_t i = 0; i < f->program.n_views; i++)
+        memmove(f->program.views[i].name, f->program.views[i].name + n, strlen(f->program.views[i].name + n) + 1);
 }
 
 /* A comparison function for qsort. */
@@ -177,41 +170,45 @@ static int by_string(const void *a, const void *b) {
 
 /* Returns an error if two tensors have one name. */
 static int check_names(const aoei_torch_file *f, const char *path, aoe_error *err) {
-    const char **names = aoei_malloc_array(f->n + 1, sizeof *names);
-    int rc = names ? 0 : aoei_fail_nomem(err, f->n * sizeof *names);
-    for (size_t i = 0; i < f->n && !rc; i++)
-        names[i] = f->views[i].name;
-    if (!rc && f->n)
-        qsort(names, f->n, sizeof *names, by_string);
-    for (size_t i = 1; i < f->n && !rc; i++)
+    const char **names = aoei_malloc_array(f->program.n_views + 1, sizeof *names);
+    int rc = names ? 0 : aoei_fail_nomem(err, f->program.n_views * sizeof *names);
+    for (size_t i = 0; i < f->program.n_views && !rc; i++)
+        names[i] = f->program.views[i].name;
+    if (!rc && f->program.n_views)
+        qsort(names, f->program.n_views, sizeof *names, by_string);
+    for (size_t i = 1; i < f->program.n_views && !rc; i++)
         if (!strcmp(names[i - 1], names[i]))
             rc = aoei_fail(err, AOE_EFORMAT, "%s: two tensors have the name '%s'; download the file again", path, names[i]);
     aoei_free(names);
     return rc;
 }
 
+/* Reads the archive data[size], and executes its record data.pkl. */
+static int open_archive(aoei_torch_file *f, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
+    int rc = aoei_zip_open(&f->zip, data, size, path, err);
+    if (!rc)
+        rc = check_kind(&f->zip, path, err);
+    if (rc)
+        return rc;
+    const aoei_zip_record *program = aoei_zip_find(&f->zip, "data.pkl");
+    rc = aoei_torch_pickle_read(&f->program, program->data, program->size, path, err);
+    if (!rc && f->program.size != program->size)
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: the PyTorch file is damaged: data follows the end of data.pkl; download it again",
+                       path);
+    return rc;
+}
+
 int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     *f = NULL;
-    if (is_old_format(data, size))
-        return aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: the file has the format of PyTorch before version 1.6; load and save it with a newer version, or save "
-            "the model in safetensors format",
-            path);
     aoei_torch_file *file = aoei_calloc(1, sizeof *file);
     if (!file)
         return aoei_fail_nomem(err, sizeof *file);
     file->size = size;
-    int rc = aoei_zip_open(&file->zip, data, size, path, err);
-    if (!rc)
-        rc = check_kind(&file->zip, path, err);
-    if (!rc) {
-        const aoei_zip_record *program = aoei_zip_find(&file->zip, "data.pkl");
-        rc = aoei_torch_pickle_read(&file->views, &file->n, program->data, program->size, path, err);
-    }
-    if (!rc && !(file->parts = aoei_calloc(file->n + 1, sizeof *file->parts)))
-        rc = aoei_fail_nomem(err, file->n * sizeof *file->parts);
-    for (size_t i = 0; i < file->n && !rc; i++)
+    int rc = aoei_torch_legacy_is(data, size) ? aoei_torch_legacy_open(&file->program, &file->zip, data, size, path, err)
+                                              : open_archive(file, data, size, path, err);
+    if (!rc && !(file->parts = aoei_calloc(file->program.n_views + 1, sizeof *file->parts)))
+        rc = aoei_fail_nomem(err, file->program.n_views * sizeof *file->parts);
+    for (size_t i = 0; i < file->program.n_views && !rc; i++)
         rc = find_data(file, i, path, err);
     if (!rc)
         rc = check_names(file, path, err);
@@ -227,20 +224,20 @@ int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t 
 void aoei_torch_file_close(aoei_torch_file *f) {
     if (!f)
         return;
-    for (size_t i = 0; i < f->n && f->parts; i++)
+    for (size_t i = 0; i < f->program.n_views && f->parts; i++)
         aoei_free(f->parts[i].copy);
     aoei_free(f->parts);
-    aoei_torch_views_free(f->views, f->n);
+    aoei_torch_program_free(&f->program);
     aoei_zip_close(&f->zip);
     aoei_free(f);
 }
 
 size_t aoei_torch_file_count(const aoei_torch_file *f) {
-    return f->n;
+    return f->program.n_views;
 }
 
 aoei_torch_tensor aoei_torch_file_at(const aoei_torch_file *f, size_t i) {
-    const aoei_torch_view *v = &f->views[i];
+    const aoei_torch_view *v = &f->program.views[i];
     const part *p = &f->parts[i];
     return (aoei_torch_tensor){v->name, p->dtype, v->shape, v->n_dims, p->data, p->bytes};
 }

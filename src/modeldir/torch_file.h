@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads the tensors of a file that torch.save wrote (pytorch_model.bin, adapter_model.bin): the program data.pkl
  * (torch_pickle.h) names the tensors, and the records data/KEY (torch_zip.h) contain their values.
+ * Files of PyTorch before version 1.6 have another layout (torch_legacy.h).
  */
 #ifndef AOEI_MODELDIR_TORCH_FILE_H
 #define AOEI_MODELDIR_TORCH_FILE_H
@@ -27,8 +28,8 @@ int aoei_torch_is(const unsigned char *data, size_t size);
 /* Opens the file data[size], which must remain valid until aoei_torch_file_close. Tensors may share memory, because tied
  * weights and views do. Tensors that are not contiguous and float64 tensors are copied; float64 values are rounded to float32.
  * If all names begin with "module." (torch.nn.DataParallel), this prefix is removed. path: name of the file in messages.
- * Errors: AOE_EFORMAT (damaged file, or tensors outside their storage), AOE_EUNSUPPORTED (files of PyTorch before version 1.6,
- * TorchScript, and the cases of torch_pickle.h and torch_zip.h), AOE_ENOMEM. */
+ * Errors: AOE_EFORMAT (damaged file, or tensors outside their storage), AOE_EUNSUPPORTED (TorchScript,
+ * and the cases of torch_pickle.h, torch_zip.h and torch_legacy.h), AOE_ENOMEM. */
 int aoei_torch_file_open(aoei_torch_file **f, const unsigned char *data, size_t size, const char *path, aoe_error *err);
 void aoei_torch_file_close(aoei_torch_file *f); /* accepts NULL */
 size_t aoei_torch_file_count(const aoei_torch_file *f);

@@ -62,6 +62,7 @@ static const struct {
     const char *dtype;
     size_t width;
 } globals[] = {{"collections", "OrderedDict", ORDERED_DICT, NULL, 0},
+               {"torch._utils", "_rebuild_tensor", REBUILD_TENSOR, NULL, 0}, /* PyTorch before version 0.4 */
                {"torch._utils", "_rebuild_tensor_v2", REBUILD_TENSOR, NULL, 0},
                {"torch._utils", "_rebuild_parameter", REBUILD_PARAMETER, NULL, 0},
                {"torch", "FloatStorage", STORAGE_CLASS, "F32", 4},
@@ -99,14 +100,16 @@ typedef struct machine {
 /* ---------------------------------------------------------------- errors and memory */
 
 static int damaged(const machine *m, const char *what) {
-    return aoei_fail(m->err, AOE_EFORMAT, "%s: the PyTorch file is damaged: at byte %zu of data.pkl, %s; download it again",
-                     m->path, m->at, what);
+    return aoei_fail(m->err, AOE_EFORMAT,
+                     "%s: the PyTorch file is damaged: at byte %zu of its pickle program, %s; download it again", m->path,
+                     m->at, what);
 }
 
 static int unsupported(const machine *m, const char *what) {
-    return aoei_fail(m->err, AOE_EUNSUPPORTED,
-                     "%s: data.pkl contains %s; only a dict of tensors can be read; save the model in safetensors format",
-                     m->path, what);
+    return aoei_fail(
+        m->err, AOE_EUNSUPPORTED,
+        "%s: the pickle program of the file contains %s; only a dict of tensors can be read; save the model in safetensors format",
+        m->path, what);
 }
 
 /* Returns a pointer to a new element at the end of an array of *n elements, or NULL if memory allocation fails. */
@@ -361,7 +364,8 @@ static int is_key(const value *v) {
     return valid;
 }
 
-/* BINPERSID: replaces the tuple ("storage", class, key, location, number of elements) by a storage. */
+/* BINPERSID: replaces the tuple ("storage", class, key, location, number of elements) by a storage. Before PyTorch 1.6, the
+ * tuple also contains None, or a tuple if the storage is a part of another storage. */
 static int make_storage(machine *m) {
     value id = {0};
     int rc = pop(m, &id);
@@ -373,6 +377,8 @@ static int make_storage(machine *m) {
                 *elements = item(m, &id, 4, INT);
     if (!tag || !is_text(tag->of.string, tag->length, "storage") || !type || globals[type->of.index].meaning != STORAGE_CLASS)
         return unsupported(m, "a persistent id that is not a storage");
+    if (item(m, &id, 5, TUPLE))
+        return unsupported(m, "a storage that is a part of another storage");
     if (!is_key(key) || !elements || elements->of.integer < 0)
         return damaged(m, "a storage has no valid key or number of elements");
     storage *s = append(m, (void **)&m->storages, &m->storages_capacity, &m->n_storages, sizeof *s);
@@ -562,20 +568,17 @@ static int check_root(machine *m, const container *root) {
     return 0;
 }
 
-/* Moves the tensors of the root dict to *views. */
-static int collect(machine *m, aoei_torch_view **views, size_t *n) {
-    value root = {0};
-    int rc = pop(m, &root);
+/* Copies the tensors of the root dict to p->views. */
+static int collect_views(machine *m, const value *root, aoei_torch_program *p) {
+    if (root->kind != DICT)
+        return unsupported(m, "no dict as its result");
+    const container *c = &m->containers[root->of.index];
+    int rc = check_root(m, c);
     if (rc)
         return rc;
-    if (root.kind != DICT)
-        return unsupported(m, "no dict as its result");
-    const container *c = &m->containers[root.of.index];
-    if ((rc = check_root(m, c)))
-        return rc;
-    *views = aoei_calloc(c->n / 2 + 1, sizeof **views);
-    if (!*views)
-        return aoei_fail_nomem(m->err, c->n * sizeof **views);
+    p->views = aoei_calloc(c->n / 2 + 1, sizeof *p->views);
+    if (!p->views)
+        return aoei_fail_nomem(m->err, c->n * sizeof *p->views);
     for (size_t i = 0; i + 1 < c->n && !rc; i += 2) {
         const value *key = &c->items[i], *v = &c->items[i + 1];
         if (key->kind != STRING || v->kind != TENSOR)
@@ -584,10 +587,44 @@ static int collect(machine *m, aoei_torch_view **views, size_t *n) {
             rc = damaged(m, "the name of a tensor contains NUL");
             break;
         }
-        (*views)[*n] = m->tensors[v->of.index];
-        (*views)[*n].name = aoei_strndup(key->of.string, key->length);
-        rc = (*views)[*n].name ? 0 : aoei_fail_nomem(m->err, key->length);
-        *n += !rc;
+        aoei_torch_view *view = &p->views[p->n_views];
+        *view = m->tensors[v->of.index];
+        view->name = aoei_strndup(key->of.string, key->length);
+        rc = view->name ? 0 : aoei_fail_nomem(m->err, key->length);
+        p->n_views += !rc;
+    }
+    return rc;
+}
+
+/* Allocates p->storages with n elements. */
+static int allocate_storages(const machine *m, aoei_torch_program *p, size_t n) {
+    p->storages = aoei_calloc(n + 1, sizeof *p->storages);
+    p->n_storages = p->storages ? n : 0;
+    return p->storages ? 0 : aoei_fail_nomem(m->err, n * sizeof *p->storages);
+}
+
+/* Copies the storages that the program named to p->storages. */
+static int collect_storages(const machine *m, aoei_torch_program *p) {
+    const int rc = allocate_storages(m, p, m->n_storages);
+    for (size_t i = 0; i < m->n_storages && !rc; i++) {
+        memcpy(p->storages[i].key, m->storages[i].key.of.string, m->storages[i].key.length);
+        p->storages[i].width = globals[m->storages[i].global].width;
+    }
+    return rc;
+}
+
+/* Copies the strings of the root list to p->storages. */
+static int collect_keys(machine *m, const value *root, aoei_torch_program *p) {
+    if (root->kind != LIST)
+        return damaged(m, "the list of storages is missing");
+    const container *c = &m->containers[root->of.index];
+    int rc = allocate_storages(m, p, c->n);
+    for (size_t i = 0; i < c->n && !rc; i++) {
+        const value *key = &c->items[i];
+        if (key->kind == STRING && is_key(key))
+            memcpy(p->storages[i].key, key->of.string, key->length);
+        else
+            rc = damaged(m, "the key of a storage is not valid");
     }
     return rc;
 }
@@ -602,38 +639,72 @@ static void machine_free(machine *m) {
     aoei_free(m->tensors);
 }
 
-int aoei_torch_pickle_read(aoei_torch_view **views, size_t *n, const unsigned char *data, size_t size, const char *path,
-                           aoe_error *err) {
-    machine m = {.data = data, .size = size, .path = path, .err = err};
+/* Executes the program up to its end, and sets *root to its result. */
+static int run(machine *m, value *root) {
     int rc = 0, stopped = 0;
-    *views = NULL;
-    *n = 0;
-    if (size > MAX_PROGRAM)
-        return unsupported(&m, "a program of more than 64 MiB");
-    if (size < 2 || data[0] != 0x80)
-        return damaged(&m, "the program does not begin with its protocol");
+    if (m->size < 2 || m->data[0] != 0x80)
+        return damaged(m, "the program does not begin with its protocol");
     while (!rc && !stopped) {
         const unsigned char *code = NULL;
-        rc = take(&m, &code, 1);
+        rc = m->at < MAX_PROGRAM ? take(m, &code, 1) : unsupported(m, "a program of more than 64 MiB");
         stopped = !rc && *code == '.';
         if (!rc && !stopped)
-            rc = execute(&m, *code);
+            rc = execute(m, *code);
     }
-    if (!rc && m.at != m.size)
-        rc = damaged(&m, "data follows the end of the program");
+    return rc ? rc : pop(m, root);
+}
+
+int aoei_torch_pickle_read(aoei_torch_program *p, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
+    machine m = {.data = data, .size = size, .path = path, .err = err};
+    value root = {0};
+    *p = (aoei_torch_program){0};
+    int rc = run(&m, &root);
     if (!rc)
-        rc = collect(&m, views, n);
+        rc = collect_views(&m, &root, p);
+    if (!rc)
+        rc = collect_storages(&m, p);
+    p->size = m.at;
     machine_free(&m);
-    if (rc) {
-        aoei_torch_views_free(*views, *n);
-        *views = NULL;
-        *n = 0;
-    }
+    if (rc)
+        aoei_torch_program_free(p);
     return rc;
 }
 
-void aoei_torch_views_free(aoei_torch_view *views, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        aoei_free(views[i].name);
-    aoei_free(views);
+int aoei_torch_pickle_flag(int *flag, size_t *used, const char *key, const unsigned char *data, size_t size, const char *path,
+                           aoe_error *err) {
+    machine m = {.data = data, .size = size, .path = path, .err = err};
+    value root = {0};
+    *flag = 0;
+    int rc = run(&m, &root);
+    if (!rc && root.kind != DICT)
+        rc = damaged(&m, "the description of the system is missing");
+    const container *c = rc ? NULL : &m.containers[root.of.index];
+    for (size_t i = 0; c && i + 1 < c->n; i += 2)
+        if (c->items[i].kind == STRING && is_text(c->items[i].of.string, c->items[i].length, key))
+            *flag = c->items[i + 1].kind == BOOL && c->items[i + 1].of.integer;
+    *used = m.at;
+    machine_free(&m);
+    return rc;
+}
+
+int aoei_torch_pickle_keys(aoei_torch_program *p, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
+    machine m = {.data = data, .size = size, .path = path, .err = err};
+    value root = {0};
+    *p = (aoei_torch_program){0};
+    int rc = run(&m, &root);
+    if (!rc)
+        rc = collect_keys(&m, &root, p);
+    p->size = m.at;
+    machine_free(&m);
+    if (rc)
+        aoei_torch_program_free(p);
+    return rc;
+}
+
+void aoei_torch_program_free(aoei_torch_program *p) {
+    for (size_t i = 0; i < p->n_views; i++)
+        aoei_free(p->views[i].name);
+    aoei_free(p->views);
+    aoei_free(p->storages);
+    *p = (aoei_torch_program){0};
 }

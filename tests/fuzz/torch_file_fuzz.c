@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Fuzzes the reader of files that torch.save wrote. If the first byte of the input is odd, the rest is a whole archive.
- * Otherwise, the rest is the program data.pkl of a valid archive with one storage of 64 bytes, so that mutations reach the
- * pickle machine. If a file is accepted, every byte of every tensor must be readable.
+ * Otherwise, the rest is the program of the tensors of a valid file with one storage of 64 bytes, so that mutations reach the
+ * pickle machine. The file has the format of PyTorch before version 1.6 if the second bit of the first byte is set. If a file
+ * is accepted, every byte of every tensor must be readable.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     test_bytes program = {0}, file = {0};
     test_bytes_add(data[0] & 1 ? &file : &program, data + 1, size - 1);
     if (!(data[0] & 1))
-        file = test_torch_file(&program, values, sizeof values);
+        file = data[0] & 2 ? test_torch_legacy(&program, sizeof values / sizeof(float), values, sizeof values)
+                           : test_torch_file(&program, values, sizeof values);
     const int rc = aoei_safetensors_open_memory(&s, file.data, file.size, "fuzz", &err);
     if (rc && (s || err.code != rc || !*err.message))
         abort();

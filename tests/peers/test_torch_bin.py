@@ -67,6 +67,14 @@ def test_single_file(aoe, model, copy, form):
     assert relative_error(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS)) == 0
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_legacy_format(aoe, model, copy, form):
+    """The format of PyTorch before version 1.6."""
+    folder, weights = copy
+    torch.save(FORMS[form](weights), folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    assert relative_error(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS)) == 0
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_data_types(aoe, model, copy, dtype):
     folder, weights = copy
@@ -98,13 +106,13 @@ def test_training_from_bin(aoe, copy, tmp_path):
     assert (tmp_path / "out" / "model.safetensors").exists() and not (tmp_path / "out" / "pytorch_model.bin").exists()
 
 
-@pytest.mark.parametrize("form,message", [("old_format", "before version 1.6"), ("module", "function or class"),
+@pytest.mark.parametrize("form,message", [("legacy_module", "function or class"), ("module", "function or class"),
                                           ("checkpoint", "training checkpoint"), ("protocol", "pickle protocol")])
 def test_refused(aoe, copy, form, message):
     folder, weights = copy
     path = folder / "pytorch_model.bin"
-    if form == "old_format":
-        torch.save(weights, path, _use_new_zipfile_serialization=False)
+    if form == "legacy_module":
+        torch.save(torch.nn.Linear(2, 2), path, _use_new_zipfile_serialization=False)
     elif form == "module":
         torch.save(torch.nn.Linear(2, 2), path)
     elif form == "checkpoint":

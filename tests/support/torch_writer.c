@@ -122,3 +122,18 @@ test_bytes test_torch_file(const test_bytes *program, const void *values, size_t
                                    {.name = "archive/data/0", .data = values, .size = size}};
     return test_zip(records, 2);
 }
+
+test_bytes test_torch_legacy(const test_bytes *program, size_t elements, const void *values, size_t size) {
+    test_bytes file = {0};
+    test_bytes_add(&file, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.", 21);
+    test_bytes_text(&file, "\x80\x02}");
+    pickle_string(&file, "little_endian");
+    test_bytes_text(&file, "\x88s.");
+    test_bytes_add(&file, program->data, program->size);
+    test_bytes_text(&file, "\x80\x02]");
+    pickle_string(&file, "0");
+    test_bytes_text(&file, "a.");
+    integer(&file, elements, 8);
+    test_bytes_add(&file, values, size);
+    return file;
+}

@@ -41,4 +41,8 @@ test_bytes test_zip(const test_record *records, size_t n);
 /* Returns an archive with the records archive/data.pkl and archive/data/0. */
 test_bytes test_torch_file(const test_bytes *program, const void *values, size_t size);
 
+/* Returns a file in the format of PyTorch before version 1.6, with the storage "0" of `elements` elements, whose data is
+ * values[size]. */
+test_bytes test_torch_legacy(const test_bytes *program, size_t elements, const void *values, size_t size);
+
 #endif

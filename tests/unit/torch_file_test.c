@@ -167,7 +167,7 @@ static void rejects_programs(void **state) {
         {PROGRAM("\x80\x02]."), AOE_EUNSUPPORTED, "no dict as its result"},
         {PROGRAM("\x80\x02."), AOE_EFORMAT, "a value is missing"},
         {PROGRAM("\x80\x02}"), AOE_EFORMAT, "the program ends early"},
-        {PROGRAM("\x80\x02}.x"), AOE_EFORMAT, "data follows the end of the program"},
+        {PROGRAM("\x80\x02}.x"), AOE_EFORMAT, "data follows the end of data.pkl"},
         {PROGRAM("\x80\x02}X\xff\xff\xff\xff."), AOE_EFORMAT, "the program ends early"},
         {PROGRAM("\x80\x02}h\x05."), AOE_EFORMAT, "an index of the memo has no value"},
         {PROGRAM("\x80\x02}r\xff\xff\xff\x7f."), AOE_EFORMAT, "an index of the memo is too large"},
@@ -228,26 +228,77 @@ static void rejects_archives(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_rejected(test_zip(cases[i].records, cases[i].records[1].name ? 2 : 1), cases[i].code, cases[i].message);
-    test_bytes old = {0};
-    test_bytes_text(&old, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46");
-    expect_rejected(old, AOE_EUNSUPPORTED, "the format of PyTorch before version 1.6");
+}
+
+/* Returns a file in the format of PyTorch before version 1.6 with one tensor `w` [2, 3] over a storage that the program says to
+ * have 6 elements, and the file says to have `elements` elements. */
+static test_bytes legacy_file(size_t elements, size_t size) {
+    test_bytes program = {0};
+    test_pickle_begin(&program);
+    test_pickle_tensor(&program, "w", "FloatStorage", "0", 6, 0, 2, (size_t[]){2, 3}, (size_t[]){3, 1});
+    test_pickle_end(&program);
+    const test_bytes file = test_torch_legacy(&program, elements, values, size);
+    test_bytes_free(&program);
+    return file;
+}
+
+static void reads_legacy_files(void **state) {
+    (void)state;
+    test_bytes file = legacy_file(6, sizeof values);
+    aoei_safetensors *s;
+    aoe_error err;
+    float v[6];
+    assert_int_equal(open_file(&s, &file, &err), 0);
+    assert_int_equal(aoei_safetensors_count(s), 1);
+    aoei_st_to_float(v, aoei_safetensors_find(s, "w"));
+    assert_memory_equal(v, values, sizeof v);
+    aoei_safetensors_close(s);
+    test_bytes_free(&file);
+}
+
+/* Returns legacy_file(6, sizeof values) with the bytes `from`, which it contains once, replaced by `to` of equal length. */
+static test_bytes changed(const char *from, const char *to, size_t n) {
+    test_bytes file = legacy_file(6, sizeof values);
+    for (size_t i = 0; i + n <= file.size; i++)
+        if (!memcmp(file.data + i, from, n)) {
+            memcpy(file.data + i, to, n);
+            return file;
+        }
+    fail_msg("the file does not contain the bytes");
+    return file;
+}
+
+static void rejects_legacy_files(void **state) {
+    (void)state;
+    static const char ends[] = "it ends before the data of its storages";
+    expect_rejected(legacy_file(7, sizeof values), AOE_EFORMAT, ends);
+    expect_rejected(legacy_file(SIZE_MAX / 2, sizeof values), AOE_EFORMAT, ends);
+    expect_rejected(legacy_file(5, sizeof values - 4), AOE_EFORMAT, "not the size of its storage");
+    expect_rejected(legacy_file(5, sizeof values), AOE_EFORMAT, "data follows its last storage");
+    expect_rejected(changed("M\xe9\x03", "M\xea\x03", 3), AOE_EUNSUPPORTED, "the version of the file format is not 1001");
+    expect_rejected(changed("\x88s.", "\x89s.", 3), AOE_EUNSUPPORTED, "is not little-endian");
+    expect_rejected(changed("]X\1\0\0\0000", "]X\1\0\0\0001", 7), AOE_EFORMAT, "it contains a storage that no tensor uses");
+    expect_rejected(changed("]X\1\0\0\0000", "]X\1\0\0\000/", 7), AOE_EFORMAT, "the key of a storage is not valid");
+    expect_rejected(changed("a.", "0.", 2), AOE_EUNSUPPORTED, "the pickle instruction 0x30");
 }
 
 /* Every truncation of a file is an error, and never a crash. */
 static void rejects_truncated_files(void **state) {
     (void)state;
-    test_bytes file = one_tensor(0, 2, (size_t[]){2, 3}, (size_t[]){3, 1});
-    for (size_t n = 4; n < file.size; n++) {
-        unsigned char *part = malloc(n);
-        assert_non_null(part);
-        memcpy(part, file.data, n);
-        aoei_safetensors *s;
-        aoe_error err;
-        assert_int_not_equal(aoei_safetensors_open_memory(&s, part, n, "x.bin", &err), 0);
-        assert_null(s);
-        free(part);
+    for (int legacy = 0; legacy < 2; legacy++) {
+        test_bytes file = legacy ? legacy_file(6, sizeof values) : one_tensor(0, 2, (size_t[]){2, 3}, (size_t[]){3, 1});
+        for (size_t n = 4; n < file.size; n++) {
+            unsigned char *part = malloc(n);
+            assert_non_null(part);
+            memcpy(part, file.data, n);
+            aoei_safetensors *s;
+            aoe_error err;
+            assert_int_not_equal(aoei_safetensors_open_memory(&s, part, n, "x.bin", &err), 0);
+            assert_null(s);
+            free(part);
+        }
+        test_bytes_free(&file);
     }
-    test_bytes_free(&file);
 }
 
 /* Tensors that must be copied, but share one storage, must not need much more memory than the file. */
@@ -291,6 +342,9 @@ static void reports_failed_allocations(void **state) {
     test_bytes file = one_tensor(0, 2, (size_t[]){3, 2}, (size_t[]){1, 3});
     test_alloc_failures(open_and_close, &file, 0);
     test_bytes_free(&file);
+    file = legacy_file(6, sizeof values);
+    test_alloc_failures(open_and_close, &file, 0);
+    test_bytes_free(&file);
 }
 
 int main(void) {
@@ -302,6 +356,8 @@ int main(void) {
         cmocka_unit_test(rejects_programs),
         cmocka_unit_test(ignores_other_values),
         cmocka_unit_test(rejects_archives),
+        cmocka_unit_test(reads_legacy_files),
+        cmocka_unit_test(rejects_legacy_files),
         cmocka_unit_test(rejects_truncated_files),
         cmocka_unit_test(limits_copies),
         cmocka_unit_test(reports_failed_allocations),
