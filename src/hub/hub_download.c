@@ -22,8 +22,8 @@
 #include "hub/hub_place.h"
 #include "hub/hub_reply.h"
 
-#define MAX_HOPS     5  /* maximum number of redirects of a HEAD request */
-#define MAX_RESTARTS 10 /* maximum number of times that a download begins again */
+#define MAX_HOPS     5 /* maximum number of redirects of a HEAD request */
+#define MAX_RESTARTS 3 /* maximum number of times that a download begins again */
 
 /* A file on the server. */
 typedef struct remote {
@@ -137,6 +137,22 @@ static int restart(blob *b, aoe_error *err) {
     return start_digest(b, err);
 }
 
+/* Fails if a response says that the file has another size than expected. */
+static int check_length(const blob *b, const aoei_http_response *r, aoe_error *err) {
+    uint64_t total;
+    if (!aoei_hub_reply_length(&total, &r->headers) || total == b->file->size)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: %s: the server has %" PRIu64 " bytes of the file instead of %" PRIu64 "; try again later", b->t->id,
+                     b->a->state.file, total, b->file->size);
+}
+
+/* Empties the partial file, because the server cannot send the rest (status 416). */
+static int restart_refused(blob *b, const aoei_http_response *r, aoe_error *err) {
+    const int rc = check_length(b, r, err);
+    return rc ? rc : restart(b, err);
+}
+
 /* Adds the partial file to the digest. A file that is longer than expected is emptied. */
 static int read_partial(blob *b, aoe_error *err) {
     char data[1 << 16];
@@ -159,6 +175,8 @@ static int read_partial(blob *b, aoe_error *err) {
 
 /* Checks that a response continues the partial file. */
 static int begin_response(blob *b, const aoei_http_response *r) {
+    if (check_length(b, r, &b->err))
+        return -1;
     if (r->status == 200)
         return b->have ? restart(b, &b->err) : 0;
     if (!aoei_hub_reply_continues(&r->headers, b->have, b->file->size))
@@ -205,7 +223,7 @@ static int request_rest(blob *b, aoe_error *err) {
         else if (rc && r.transient && b->have > before)
             rc = 0;
         else if (!rc && r.status == 416 && b->have)
-            rc = restart(b, err);
+            rc = restart_refused(b, &r, err);
         else if (!rc && r.status != 200 && r.status != 206)
             rc = aoei_hub_fail_status(b->a, &r, b->t->id, b->a->state.file, err);
         else if (!rc && b->have == before)

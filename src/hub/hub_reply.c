@@ -51,3 +51,9 @@ int aoei_hub_reply_continues(const aoei_headers *h, uint64_t start, uint64_t tot
     return read_number(&first, &range) && *range++ == '-' && read_number(&last, &range) && *range++ == '/' &&
            read_number(&size, &range) && !*range && first == start && first <= last && last < size && size == total;
 }
+
+int aoei_hub_reply_length(uint64_t *total, const aoei_headers *h) {
+    const char *range = aoei_headers_get(h, "content-range", 0), *slash = range ? strchr(range, '/') : NULL;
+    const char *text = slash ? slash + 1 : range ? NULL : aoei_headers_get(h, "content-length", 0);
+    return text && read_number(total, &text) && !*text;
+}

@@ -26,7 +26,6 @@
 #define NAME     "acme/tiny"
 #define FOLDER   "hub/models--acme--tiny"
 #define SNAPSHOT FOLDER "/snapshots/" TEST_HUB_COMMIT
-#define WEIGHTS  30000 /* bytes of the file of weights, which is on the second server */
 
 static const char *const files[] = {"config.json", "tokenizer.json", "1_Pooling/config.json", "modules.json",
                                     "model.safetensors"};
@@ -164,6 +163,34 @@ static void test_disk(void **state) {
     assert_true(test_io_failures(pull_into_new_cache, after_failure, NULL, ENOSPC) > 40);
 }
 
+/* If the file system refuses a symbolic link, the file itself is in the snapshot. */
+static void test_without_links(void **state) {
+    (void)state;
+    aoe_error err = {0};
+    size_t refused = 0;
+    for (uint64_t n = 1, last = 0; !last; n++) {
+        char *home = new_cache(), *snapshot = test_path(home, SNAPSHOT);
+        aoei_io_fail_at(n, EPERM);
+        const int rc = pull(&err);
+        last = aoei_io_count() < n;
+        aoei_io_fail_at(0, 0);
+        if (rc == 0 && !last) { /* operation n was the creation of a link */
+            check_cache(home);
+            for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+                char *path = test_path(snapshot, files[i]);
+                struct stat st;
+                refused += lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+                free(path);
+            }
+        } else {
+            complete(home, 1);
+        }
+        free(snapshot);
+        free(home);
+    }
+    assert_int_equal(refused, sizeof files / sizeof *files);
+}
+
 /* Starts this program, which pulls the model into an empty cache and is killed at the n-th disk operation. Returns 1 if it was
  * killed, and 0 if the download was complete before. */
 static int killed_at(uint64_t n) {
@@ -212,41 +239,14 @@ static void test_kill_without_links(void **state) {
 
 /* --------------------------------------------------------------------- main */
 
-static void write_files(void) {
-    static unsigned char weights[WEIGHTS];
-    static const char config[] =
-        "{\"model_type\":\"bert\",\"architectures\":[\"BertModel\"],\"vocab_size\":30,\"hidden_size\":16,"
-        "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":32,\"max_position_embeddings\":32,"
-        "\"type_vocab_size\":2,\"hidden_act\":\"gelu\",\"layer_norm_eps\":1e-12}";
-    static const char modules[] =
-        "[{\"idx\":0,\"name\":\"0\",\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},"
-        "{\"idx\":1,\"name\":\"1\",\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}]";
-    static const char pooling[] = "{\"word_embedding_dimension\":16,\"pooling_mode_mean_tokens\":true}";
-    served = test_path(test_dir, "served/" NAME);
-    char *org = test_path(test_dir, "served/acme"), *inside;
-    root = test_path(test_dir, "served");
-    mkdir(root, 0777);
-    mkdir(org, 0777);
-    mkdir(served, 0777);
-    inside = test_path(served, "1_Pooling");
-    mkdir(inside, 0777);
-    for (size_t i = 0; i < sizeof weights; i++)
-        weights[i] = (unsigned char)(i * 7 + i / 256);
-    free(test_write_text(served, "config.json", config));
-    free(test_write_text(served, "modules.json", modules));
-    free(test_write_text(inside, "config.json", pooling));
-    free(test_write_text(served, "tokenizer.json", "{}"));
-    free(test_write(served, "model.safetensors", weights, sizeof weights));
-    free(inside);
-    free(org);
-}
-
 static int start(void **state) {
     static const char *const variables[] = {
         "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",  "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE",
         "HF_TOKEN",     "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH",  "HF_HUB_DISABLE_SYMLINKS"};
     test_dir_set_up(state);
-    write_files();
+    root = test_path(test_dir, "served");
+    served = test_path(root, NAME);
+    test_hub_write_model(root, NAME);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         unsetenv(variables[i]);
     char *url_file = test_path(test_dir, "url"), *url = NULL;
@@ -291,9 +291,8 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "serve") == 0)
         return test_server_main(argc - 1, argv + 1, set_up);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_disk),
-        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_allocations),        cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_without_links),      cmocka_unit_test(test_kill),
         cmocka_unit_test(test_kill_without_links),
     };
     return cmocka_run_group_tests(tests, start, stop);

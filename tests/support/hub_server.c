@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dir.h"
 #include "net/digest.h"
+#include "support.h"
 
 #define COMMIT     TEST_HUB_COMMIT
 #define LARGE_FILE 20000 /* bytes above which a file is stored with Git LFS */
@@ -52,7 +54,7 @@ static void etag_of(char etag[AOEI_DIGEST_HEX], const char *data, size_t size) {
     aoei_digest_free(d);
 }
 
-static void fail(test_answer *a, int status, const char *code, const char *message) {
+static void refuse(test_answer *a, int status, const char *code, const char *message) {
     a->status = status;
     if (*code)
         test_answer_header(a, "X-Error-Code: %s", code);
@@ -77,15 +79,15 @@ static int reject(const test_hub *hub, const test_request *q, const char *id, te
         return 1;
     }
     if (hub->down)
-        fail(a, 503, "", "Service Unavailable");
+        refuse(a, 503, "", "Service Unavailable");
     else if (strncmp(id, "disabled/", 9) == 0)
-        fail(a, 403, "", "Access to this resource is disabled.");
+        refuse(a, 403, "", "Access to this resource is disabled.");
     else if (authorization && strcmp(authorization, "Bearer bad") == 0)
-        fail(a, 401, "", "Invalid credentials in Authorization header");
+        refuse(a, 401, "", "Invalid credentials in Authorization header");
     else if (strncmp(id, "gated/", 6) == 0 && !good)
-        fail(a, 403, "GatedRepo", "Access to this model is restricted");
+        refuse(a, 403, "GatedRepo", "Access to this model is restricted");
     else if (strncmp(id, "private/", 8) == 0 && !good)
-        fail(a, 401, "RepoNotFound", "Invalid username or password.");
+        refuse(a, 401, "RepoNotFound", "Invalid username or password.");
     else
         return 0;
     return 1;
@@ -139,11 +141,11 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
     if (reject(hub, q, id, a))
         return;
     if (access(path, F_OK)) {
-        fail(a, 404, "RepoNotFound", "Repository not found");
+        refuse(a, 404, "RepoNotFound", "Repository not found");
         return;
     }
     if (revision && strcmp(revision, "main") != 0 && strcmp(revision, COMMIT) != 0) {
-        fail(a, 404, "RevisionNotFound", "Invalid rev id");
+        refuse(a, 404, "RevisionNotFound", "Invalid rev id");
         return;
     }
     int first = 1;
@@ -211,7 +213,7 @@ static void answer_file(void *user, const test_request *q, test_answer *a) {
     snprintf(path, sizeof path, "%s%s", id, file);
     char *data = read_file(hub, path, &size);
     if (!data) {
-        fail(a, 404, "EntryNotFound", "Entry not found");
+        refuse(a, 404, "EntryNotFound", "Entry not found");
         return;
     }
     etag_of(etag, data, size);
@@ -257,6 +259,31 @@ static void answer_storage(void *user, const test_request *q, test_answer *a) {
     if (hub->slow)
         a->byte_delay = 0.0005;
     free(data);
+}
+
+/* -------------------------------------------------------------------- model */
+
+void test_hub_write_model(const char *folder, const char *id) {
+    static unsigned char weights[30000];
+    static const char config[] =
+        "{\"model_type\":\"bert\",\"architectures\":[\"BertModel\"],\"vocab_size\":30,\"hidden_size\":16,"
+        "\"num_hidden_layers\":1,\"num_attention_heads\":2,\"intermediate_size\":32,\"max_position_embeddings\":32,"
+        "\"type_vocab_size\":2,\"hidden_act\":\"gelu\",\"layer_norm_eps\":1e-12}";
+    static const char modules[] =
+        "[{\"idx\":0,\"name\":\"0\",\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},"
+        "{\"idx\":1,\"name\":\"1\",\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}]";
+    static const char pooling[] = "{\"word_embedding_dimension\":16,\"pooling_mode_mean_tokens\":true}";
+    char *dir = test_path(folder, id), *inside = test_path(dir, "1_Pooling");
+    assert_int_equal(aoei_make_dir(inside, NULL), 0);
+    for (size_t i = 0; i < sizeof weights; i++)
+        weights[i] = (unsigned char)(i * 7 + i / 256);
+    free(test_write_text(dir, "config.json", config));
+    free(test_write_text(dir, "modules.json", modules));
+    free(test_write_text(inside, "config.json", pooling));
+    free(test_write_text(dir, "tokenizer.json", "{}"));
+    free(test_write(dir, "model.safetensors", weights, sizeof weights));
+    free(inside);
+    free(dir);
 }
 
 /* ------------------------------------------------------------------- server */

@@ -39,6 +39,10 @@ typedef struct test_hub {
     test_server *storage; /* the second server; set by test_hub_routes */
 } test_hub;
 
+/* Writes the files of a small model to FOLDER/ID, whose parent directories are created: config.json, tokenizer.json,
+ * modules.json, 1_Pooling/config.json and model.safetensors, which has 30,000 bytes without meaning. */
+void test_hub_write_model(const char *folder, const char *id);
+
 /* Adds the routes to s and starts the second server, which the caller stops. hub must stay valid until both stop. */
 void test_hub_routes(test_hub *hub, test_server *s);
 /* Turns a fault on. name: the name of the field with '-' instead of '_', "cut=N", or "long" for `longer`. */
