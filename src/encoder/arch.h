@@ -12,7 +12,12 @@
 #include "encoder/slot_layout.h"
 
 /* Libraries that can load a model directory that aoe saved. AOEI_LIBRARY_NONE: only aoe can load it. */
-typedef enum aoei_library { AOEI_LIBRARY_SENTENCE_TRANSFORMERS, AOEI_LIBRARY_MODEL2VEC, AOEI_LIBRARY_NONE } aoei_library;
+typedef enum aoei_library {
+    AOEI_LIBRARY_SENTENCE_TRANSFORMERS,
+    AOEI_LIBRARY_MODEL2VEC,        /* static model of Model2Vec, which sentence-transformers also loads */
+    AOEI_LIBRARY_STATIC_EMBEDDING, /* static model of sentence-transformers (module StaticEmbedding) */
+    AOEI_LIBRARY_NONE
+} aoei_library;
 
 /* Sets of poolings (values of aoe_pooling), for aoei_arch.poolings. A set has one bit per pooling. AOEI_TOKEN_POOLINGS contains
  * all poolings over tokens. AOEI_CELL_POOLINGS contains all poolings over the cells of a recurrent attention network (RAN,
@@ -89,6 +94,7 @@ struct aoei_arch {
     unsigned poolings;           /* set of supported poolings, combined from AOEI_POOLING_BIT */
     aoe_pooling default_pooling; /* pooling of models whose directory does not specify a pooling */
     int plain_tokens;            /* 1: no special tokens are added to texts, and unknown tokens are dropped */
+    int keeps_unknown;           /* 1: unknown tokens are not dropped, although plain_tokens is 1 */
     int allows_no_tokens;        /* 1: a text may have no tokens; its embedding is then the zero vector */
     int auto_float32;      /* 1: AOE_DTYPE_AUTO means float32, because the encoder has no matmuls that bf16 would make faster */
     int supports_adapters; /* 1: linear layers may have LoRA adapters */

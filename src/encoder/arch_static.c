@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Static models (Model2Vec, the potion models). The tensor `embeddings` [V, D] contains one vector per token. The embedding of
- * a text is the mean of the vectors of its tokens. The config.json of these models contains no sizes, so
- * modeldir/static_config.c reads the sizes from the tensor.
+ * Static models (Model2Vec, the potion models, and the module StaticEmbedding of sentence-transformers). The tensor
+ * `embeddings` or `embedding.weight` [V, D] contains one vector per token. The embedding of a text is the mean of the vectors
+ * of its tokens. The config.json of these models contains no sizes, so modeldir/static_config.c reads the sizes from the
+ * tensor.
  */
 #include "encoder/arch_static.h"
 
@@ -46,22 +47,21 @@ static size_t max_length_static(const aoei_encoder_config *c) {
     return MAX_TOKENS;
 }
 
-const aoei_arch aoei_arch_static = {
-    .model_type = "static",
-    .other_type = "model2vec",
-    .class_name = "StaticModel",
-    .prefixes = prefixes,
-    .read = read_static,
-    .write = write_static,
-    .name = name_static,
-    .print_sizes = print_static,
-    .encoder = &aoei_static_ops,
-    .max_length = max_length_static,
-    .default_length = DEFAULT_TOKENS,
-    .poolings = AOEI_POOLING_BIT(AOE_POOLING_LAST_AVG),
-    .default_pooling = AOE_POOLING_LAST_AVG,
-    .plain_tokens = 1,
-    .allows_no_tokens = 1,
-    .auto_float32 = 1,
-    .library = AOEI_LIBRARY_MODEL2VEC,
-};
+static void name_sentence(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
+    (void)layer;
+    snprintf(out, size, "%s", kind == AOEI_W_WORD && group == AOEI_GROUP_OUTER ? AOEI_SENTENCE_TENSOR : "");
+}
+
+#define STATIC                                                                                                                 \
+    .model_type = "static", .other_type = "model2vec", .class_name = "StaticModel", .prefixes = prefixes, .read = read_static, \
+    .write = write_static, .print_sizes = print_static, .encoder = &aoei_static_ops, .max_length = max_length_static,          \
+    .poolings = AOEI_POOLING_BIT(AOE_POOLING_LAST_AVG), .default_pooling = AOE_POOLING_LAST_AVG, .plain_tokens = 1,            \
+    .allows_no_tokens = 1, .auto_float32 = 1
+
+/* The module StaticEmbedding of sentence-transformers. In contrast to Model2Vec, unknown tokens are not dropped, and the length
+ * of texts is not limited. */
+static const aoei_arch sentence = {STATIC, .name = name_sentence, .keeps_unknown = 1, .library = AOEI_LIBRARY_STATIC_EMBEDDING};
+
+static const aoei_arch *const layouts[] = {&aoei_arch_static, &sentence, NULL};
+const aoei_arch aoei_arch_static = {STATIC, .name = name_static, .layouts = layouts, .default_length = DEFAULT_TOKENS,
+                                    .library = AOEI_LIBRARY_MODEL2VEC};

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "encoder/arch.h"
 #include "encoder/encoder.h"
 #include "encoder/slots.h"
 #include "model/text_batch.h"
@@ -22,6 +23,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FIRST_TOKENS = 8192 };
 
 struct aoe_embedder {
     aoe_model *model;    /* borrowed */
@@ -57,20 +60,48 @@ static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_module_cha
 }
 
 /* Returns the number of tokens for which the buffers of a batch are allocated. A batch has at most o->batch_tokens tokens,
- * except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. */
+ * except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. Texts for static models
+ * may be very long, so memory for texts with more than FIRST_TOKENS tokens is allocated when such a text occurs. */
 static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o) {
-    return o->batch_tokens > m->settings.max_length ? o->batch_tokens : m->settings.max_length;
+    const size_t longest =
+        m->settings.max_length < FIRST_TOKENS || !m->config.arch->allows_no_tokens ? m->settings.max_length : FIRST_TOKENS;
+    return o->batch_tokens > longest ? o->batch_tokens : longest;
 }
 
-int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
+/* Sets *bytes to the size of the arena for batches with at most max_tokens tokens, and texts with at most `longest` tokens. */
+static int measure(size_t *bytes, const aoe_model *m, size_t max_tokens, size_t longest, aoe_error *err) {
     aoei_arena arena;
     aoei_encoder_state state;
     aoei_module_chain chain;
-    const size_t max_tokens = max_batch_tokens(m, o);
     aoei_arena_measure(&arena);
-    const int code = layout(m, &state, &chain, &arena, max_tokens, max_tokens, m->settings.max_length, err);
+    const int code = layout(m, &state, &chain, &arena, max_tokens, max_tokens, longest, err);
     *bytes = arena.used;
     return code;
+}
+
+int aoei_embedder_bytes(size_t *bytes, const aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
+    return measure(bytes, m, max_batch_tokens(m, o), m->settings.max_length, err);
+}
+
+/* Replaces the memory of batches by memory for max_tokens tokens. If an allocation fails, the previous memory is kept. */
+static int reserve(aoe_embedder *e, size_t max_tokens, size_t longest, aoe_error *err) {
+    aoei_arena arena = {0};
+    aoei_batch_buffer buffer = {0};
+    size_t bytes;
+    int code = measure(&bytes, e->model, max_tokens, longest, err);
+    if (!code)
+        code = aoei_arena_create(&arena, bytes, err);
+    if (!code)
+        code = aoei_batch_buffer_create(&buffer, max_tokens, max_tokens, err);
+    if (code) {
+        aoei_arena_destroy(&arena);
+        return code;
+    }
+    aoei_batch_buffer_destroy(&e->buffer);
+    aoei_arena_destroy(&e->arena);
+    e->arena = arena;
+    e->buffer = buffer;
+    return AOE_OK;
 }
 
 int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *o, aoe_error *err) {
@@ -98,13 +129,7 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
     created->chunk = o->chunk;
     created->overlap = o->chunk_overlap;
     created->failed = (size_t)-1;
-    const size_t max_tokens = max_batch_tokens(m, o);
-    size_t bytes;
-    int code = aoei_embedder_bytes(&bytes, m, o, err);
-    if (!code)
-        code = aoei_arena_create(&created->arena, bytes, err);
-    if (!code)
-        code = aoei_batch_buffer_create(&created->buffer, max_tokens, max_tokens, err);
+    int code = reserve(created, max_batch_tokens(m, o), m->settings.max_length, err);
     if (!code && !(created->chunk_vector = aoei_malloc_array(aoei_vector_dims(&m->config), sizeof *created->chunk_vector)))
         code = aoei_fail_nomem(err, aoei_vector_dims(&m->config) * sizeof *created->chunk_vector);
     if (code) {
@@ -315,6 +340,8 @@ static int embed_complete(aoe_embedder *e, const aoei_token_lists *lists, float 
     for (; i < total && !chunks[i].length && !code; i++)
         code = embed_empty(e, vectors + chunks[i].text * D, err);
     while (i < total && !code) {
+        if (chunks[i].length > e->buffer.max_tokens && (code = reserve(e, chunks[i].length, chunks[i].length, err)))
+            break;
         aoei_batch_clear(&e->buffer);
         size_t n = 0;
         for (; i + n < total; n++) {

@@ -311,7 +311,7 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
                                       .max_length = flags & COMPLETE ? 0 : s->max_length,
                                       .prompt = !code && *prompt ? prompt : NULL,
                                       .no_special_tokens = plain,
-                                      .drop_unknown = plain};
+                                      .drop_unknown = plain && !m->config.arch->keeps_unknown};
     }
     if (!code)
         code = encode_all(&j, out, failed, err);

@@ -49,8 +49,9 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
     return rc;
 }
 
-/* If f->dir has no config.json and modules.json names a subfolder for the Transformer module, sets f->transformer_dir to this
- * folder. If the first module is another module that is stored in a subfolder, returns an error that names it. */
+/* If f->dir has no config.json and modules.json names a subfolder for the module Transformer or StaticEmbedding, sets
+ * f->transformer_dir to this folder. If the first module is another module that is stored in a subfolder, returns an error that
+ * names it. */
 static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
     if (f->base_dir || aoei_entry_exists(f->dir, AOEI_CONFIG_FILE) || !aoei_entry_exists(f->dir, "modules.json"))
         return 0;
@@ -62,11 +63,10 @@ static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
                *at = json_string_value(json_object_get(first, "path"));
     const char *dot = type ? strrchr(type, '.') : NULL;
     if (!rc && dot && at && *at && strcmp(at, ".") != 0) {
-        if (strcmp(dot + 1, "Transformer") != 0)
+        if (strcmp(dot + 1, "Transformer") != 0 && strcmp(dot + 1, "StaticEmbedding") != 0)
             rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                           "%s: the first module, '%s', is not supported; aoe supports Transformer and, in the model directory "
-                           "itself, static embeddings",
-                           path, dot + 1);
+                           "%s: the first module, '%s', is not supported (supported: Transformer, StaticEmbedding)", path,
+                           dot + 1);
         else if (aoei_is_plain_folder(at) && !(f->transformer_dir = aoei_path_join(f->dir, at)))
             rc = aoei_fail_nomem(err, strlen(f->dir));
     }
@@ -224,13 +224,19 @@ int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err
     aoei_model_files f = {.dir = aoei_strdup(dir)};
     char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
     int rc = f.dir && path ? 0 : aoei_fail_nomem(err, strlen(dir));
+    if (!rc)
+        rc = find_transformer_dir(&f, err);
     if (!rc && aoei_exists(path))
         rc = aoei_json_load(&f.config_json, path, err);
     if (!rc)
         rc = complete_static(&f, err);
     const char *type = json_string_value(json_object_get(f.config_json, "model_type"));
     const aoei_arch *arch = !rc && type ? aoei_arch_find(type) : NULL;
-    o->no_special_tokens = o->drop_unknown = arch && arch->plain_tokens;
+    aoei_encoder_config c = {.arch = arch};
+    if (arch && f.weights)
+        aoei_weight_layout_find(&c, f.weights);
+    o->no_special_tokens = c.arch && c.arch->plain_tokens;
+    o->drop_unknown = o->no_special_tokens && !c.arch->keeps_unknown;
     aoei_model_files_close(&f);
     aoei_free(path);
     return rc == AOE_ENOMEM ? rc : 0;

@@ -54,7 +54,7 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
     if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of torch_dtype */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch_dtype(m->storage)));
-    if (!failed && m->config->arch->library == AOEI_LIBRARY_MODEL2VEC) /* Model2Vec reads these keys */
+    if (!failed && m->config->arch->allows_no_tokens) /* a static model: Model2Vec reads these keys */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
                  (json_object_get(config, "embedding_dtype") &&
                   json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch_dtype(m->storage))));
@@ -263,8 +263,8 @@ static int write_complete(const aoei_model_contents *m, const char *dir, aoe_err
     int rc;
     if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
-        (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->config->classes &&
-         (rc = aoei_sentence_transformers_write(m->settings, m->config->hidden, dir, err))) ||
+        (m->config->arch->library != AOEI_LIBRARY_NONE && !m->config->classes &&
+         (rc = aoei_sentence_transformers_write(m->settings, m->config, dir, err))) ||
         (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);

@@ -40,6 +40,7 @@ static void put_title(aoei_buffer *b, const char *library, const char *title) {
 static const char *library_of(const aoei_encoder_config *c) {
     static const char *const names[] = {[AOEI_LIBRARY_SENTENCE_TRANSFORMERS] = "sentence-transformers",
                                         [AOEI_LIBRARY_MODEL2VEC] = "model2vec",
+                                        [AOEI_LIBRARY_STATIC_EMBEDDING] = "sentence-transformers",
                                         [AOEI_LIBRARY_NONE] = "aoe"};
     return names[c->arch->library];
 }
@@ -88,26 +89,30 @@ const char *aoei_tokenizer_limit(const aoei_encoder_config *c, const aoe_tokeniz
 
 /* Appends the sections about the use of the model in aoe and in other programs, and about features that other programs do not
  * support. */
-static void put_use(aoei_buffer *b, const aoei_model_contents *m) {
+static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
     const aoe_storage storage = m->storage;
     const aoei_settings *s = m->settings;
     const aoei_library library = m->config->arch->library;
     char limits[512];
-    const char *limitation = library == AOEI_LIBRARY_MODEL2VEC
-                                 ? aoei_settings_module_count(s) ? "other programs do not support its dense layer" : NULL
-                             : library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
-                                                            : aoei_settings_limits(s, limits, sizeof limits);
+    const int model2vec = library == AOEI_LIBRARY_MODEL2VEC && !aoei_settings_module_count(s);
+    const char *limitation = library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
+                                                          : aoei_settings_limits(s, limits, sizeof limits);
     const char *tokenizer_limit = aoei_tokenizer_limit(m->config, m->tokenizer);
     limitation = limitation ? limitation : tokenizer_limit;
+    if (m->config->arch->allows_no_tokens && !model2vec && !aoei_entry_exists(dir, "tokenizer.json"))
+        limitation = "other programs require a tokenizer.json to open a static model with modules";
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
-    if (library == AOEI_LIBRARY_MODEL2VEC && storage != AOE_STORAGE_INT8 && !aoei_settings_module_count(s))
-        put(b, "\nWith model2vec, if the directory contains `tokenizer.json`:\n\n"
-               "```python\nfrom model2vec import StaticModel\n\n"
-               "model = StaticModel.from_pretrained(\"DIR\")\n"
-               "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n");
-    else if (library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !limitation && storage != AOE_STORAGE_INT8 && !tokenizer_limit)
+    if (model2vec && storage != AOE_STORAGE_INT8)
+        put(b,
+            "\nWith model2vec, if the directory contains `tokenizer.json`:\n\n"
+            "```python\nfrom model2vec import StaticModel\n\n"
+            "model = StaticModel.from_pretrained(\"DIR\")\n"
+            "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n\n"
+            "sentence-transformers also opens such a directory, but includes unknown tokens in the mean, so its embeddings of\n"
+            "texts with unknown tokens differ.\n");
+    else if (library != AOEI_LIBRARY_NONE && !limitation && storage != AOE_STORAGE_INT8 && !tokenizer_limit)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"
@@ -217,7 +222,7 @@ int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *
     put_title(&b, library_of(m->config), "Text-embedding model");
     put_model(&b, m);
     int rc = put_prompt(&b, m->settings->prompt);
-    put_use(&b, m);
+    put_use(&b, m, dir);
     if (!rc && !(rc = put_license(&b, m, dir)))
         rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);

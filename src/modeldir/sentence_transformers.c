@@ -365,34 +365,79 @@ done:
     return rc;
 }
 
-/* Reads the modules of a static model. The first module must be StaticEmbedding, whose files are in the model directory itself.
- * The module Normalize may follow. Normalization may also be specified by the key "normalize" in config.json. */
-static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
-    json_t *root = NULL, *v;
+/* Adds module i of a static model to the list. type: class name; at: folder. */
+static int add_static_module(module_list *list, size_t i, const char *type, const char *at, const char *path, aoe_error *err) {
+    const char *kind = class_of(type);
+    if (!kind || (i ? !may_follow_pooling(kind) || !aoei_is_plain_folder(at)
+                    : strcmp(kind, "StaticEmbedding") != 0 || (*at && !aoei_is_plain_folder(at))))
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: module %zu, '%s', is not supported at this position (supported: StaticEmbedding, then any of Dense, "
+            "LayerNorm, Dropout and Normalize, each in a subfolder of the model directory)",
+            path, i, kind ? kind : type);
+    return i ? aoei_module_list_append(&list->after, kind, at, err) : 0;
+}
+
+/* Reads the maximum number of tokens from the section "truncation" of tokenizer.json in `dir`. The module StaticEmbedding has
+ * no other limit. */
+static int read_truncation(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
+    json_t *root = NULL;
     char *path = NULL;
-    size_t i;
-    int normalize = c->normalize, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
-    if (root && !json_is_array(root))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
-    json_array_foreach(root, i, v) {
-        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
-        const char *dot = type ? strrchr(type, '.') : NULL;
-        const char *kind = dot ? dot + 1 : type ? type : "without a type";
-        const int in_model_dir = at && (!*at || !strcmp(at, "."));
-        if (i == 0 ? strcmp(kind, "StaticEmbedding") != 0 || !in_model_dir : strcmp(kind, "Normalize") != 0) {
-            rc = aoei_fail(
-                err, AOE_EUNSUPPORTED,
-                "%s: module %zu, '%s', is not supported at this position (supported: StaticEmbedding in the model directory, "
-                "optionally followed by Normalize)",
-                path, i, kind);
-            break;
-        }
-        normalize |= i > 0;
+    size_t n = 0;
+    int rc = load_optional(&root, &path, dir, "tokenizer.json", NULL, err);
+    json_t *truncation = json_object_get(root, "truncation");
+    if (!rc && json_is_object(truncation))
+        rc = aoei_json_size(truncation, "max_length", &n, path, err);
+    if (!rc && n) {
+        s->max_length = n < max ? n : max;
+        s->max_length_from = "tokenizer.json";
     }
-    if (!rc && s->normalize == AOE_AUTO && (normalize || root))
-        s->normalize = normalize;
     json_decref(root);
     aoei_free(path);
+    return rc;
+}
+
+/* Reads modules.json of a static model into `list`. The contents of `list` are valid until *root is released. The module
+ * StaticEmbedding is stored in the model directory or in a subfolder, whose name is written to *folder. */
+static int read_static_list(module_list *list, json_t **root, const char **folder, const char *dir, aoe_error *err) {
+    json_t *v;
+    char *path = NULL;
+    size_t i;
+    int rc = load_optional(root, &path, dir, "modules.json", NULL, err);
+    if (*root && !json_is_array(*root))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
+    json_array_foreach(*root, i, v) {
+        const char *type = json_string_value(json_object_get(v, "type")), *at = json_string_value(json_object_get(v, "path"));
+        if (rc)
+            break;
+        if (i == 0)
+            *folder = at && strcmp(at, ".") != 0 ? at : "";
+        rc = add_static_module(list, i, type ? type : "without a type", i ? at ? at : "" : *folder, path, err);
+    }
+    if (!rc)
+        rc = remove_normalize(list, dir, err);
+    aoei_free(path);
+    return rc;
+}
+
+/* Reads the modules of a static model. Normalization may also be specified by the key "normalize" in config.json. */
+static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
+    module_list list = {0};
+    json_t *root = NULL;
+    const char *folder = "";
+    int rc = read_static_list(&list, &root, &folder, dir, err);
+    char *tokenizer_dir = rc || !*folder ? NULL : aoei_path_join(dir, folder);
+    if (!rc && *folder && !tokenizer_dir)
+        rc = aoei_fail_nomem(err, strlen(dir));
+    if (!rc && c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING && s->max_length == AOE_AUTO)
+        rc = read_truncation(s, tokenizer_dir ? tokenizer_dir : dir, c->arch->max_length(c), err);
+    if (!rc && !s->modules && json_array_size(list.after))
+        s->modules = json_incref(list.after);
+    if (!rc && s->normalize == AOE_AUTO && (c->normalize || root))
+        s->normalize = c->normalize || list.normalize;
+    json_decref(list.after);
+    json_decref(root);
+    aoei_free(tokenizer_dir);
     return rc;
 }
 
@@ -538,11 +583,11 @@ static int read_model_config(aoei_partial_settings *s, const char *dir, aoe_erro
 }
 
 int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+    const int is_static = c->arch->library == AOEI_LIBRARY_MODEL2VEC || c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING;
     int rc = 0;
     if (!s->skip_modules)
-        rc = c->arch->library == AOEI_LIBRARY_MODEL2VEC ? read_static_modules(s, c, dir, err)
-                                                        : read_modules(s, dir, c->hidden, err);
-    if (!rc && c->arch->library != AOEI_LIBRARY_MODEL2VEC && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))
+        rc = is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c->hidden, err);
+    if (!rc && !is_static && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))
         rc = read_transformer_lengths(s, dir, c->arch->max_length(c), err);
     return rc ? rc : read_model_config(s, dir, err);
 }

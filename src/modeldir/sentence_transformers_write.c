@@ -12,6 +12,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "encoder/arch.h"
+#include "modeldir/layout.h"
 #include "modeldir/safetensors_writer.h"
 #include "encoder/token_pooling.h"
 
@@ -32,14 +34,18 @@ static json_t *module_json(int idx, const char *path, const char *type) {
     return json_pack("{s:i, s:s, s:s, s:s}", "idx", idx, "name", name, "path", path, "type", full);
 }
 
-/* Writes modules.json. averaged: 1 for cls-last-avg pooling, for which a Dense module that computes the mean follows the
- * pooling. normalize_folder: folder of the Normalize module, or NULL. */
-static int write_modules(const aoei_settings *s, int averaged, const char *normalize_folder, const char *dir, aoe_error *err) {
+/* Writes modules.json. is_static: 1 for a static model, whose first module is StaticEmbedding, and which has no pooling.
+ * averaged: 1 for cls-last-avg pooling, for which a Dense module that computes the mean follows the pooling. normalize_folder:
+ * folder of the Normalize module, or NULL. */
+static int write_modules(const aoei_settings *s, int is_static, int averaged, const char *normalize_folder, const char *dir,
+                         aoe_error *err) {
     char name[AOEI_MODULE_FOLDER_SIZE];
     json_t *list = json_array(), *v;
     size_t i;
-    int idx = 0, failed = json_array_append_new(list, module_json(idx++, "", "Transformer"));
-    failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
+    int idx = 0, failed = json_array_append_new(list, module_json(idx, "", is_static ? "StaticEmbedding" : "Transformer"));
+    idx++;
+    if (!is_static)
+        failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
     if (averaged)
         failed |= json_array_append_new(list, module_json(idx++, "2_Dense", "Dense"));
     json_array_foreach(s->modules, i, v) {
@@ -145,18 +151,22 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
     return rc;
 }
 
-int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err) {
+int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
     int rc;
+    const size_t hidden = c->hidden;
+    const int is_static = c->arch->library != AOEI_LIBRARY_SENTENCE_TRANSFORMERS;
     const int averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
     char normalize[AOEI_MODULE_FOLDER_SIZE];
     snprintf(normalize, sizeof normalize, "%zu_Normalize", 2 + (size_t)averaged + aoei_settings_module_count(s));
-    if (!aoei_pooling_is_portable(s->pooling))
+    if (!aoei_pooling_is_portable(s->pooling) || (is_static && !aoei_entry_exists(dir, "tokenizer.json")))
         return 0;
-    if ((rc = write_modules(s, averaged, s->normalize ? normalize : NULL, dir, err)) ||
-        (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err)) ||
+    if ((rc = write_modules(s, is_static, averaged, s->normalize ? normalize : NULL, dir, err)) ||
+        (!is_static && (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err))) ||
         (averaged && (rc = write_folder(dir, "2_Dense", fill_averaging_dense, s, hidden, err))) ||
         (s->normalize && (rc = write_folder(dir, normalize, NULL, s, hidden, err))))
         return rc;
+    if (is_static)
+        return write_model_config(s, dir, err);
     rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,
                    "sentence_bert_config.json", err);
     return rc ? rc : write_model_config(s, dir, err);

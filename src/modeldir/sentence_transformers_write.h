@@ -4,11 +4,13 @@
 #ifndef AOEI_MODELDIR_SENTENCE_TRANSFORMERS_WRITE_H
 #define AOEI_MODELDIR_SENTENCE_TRANSFORMERS_WRITE_H
 
+#include "encoder/config.h"
 #include "modeldir/settings.h"
 
 /* Writes the files, in the format before version 5.4 of sentence-transformers, to the directory `dir`, which must exist.
- * hidden: hidden size of the encoder. sentence-transformers does not support first-last-avg pooling. For this pooling, nothing
- * is written. Errors: AOE_EIO, AOE_ENOMEM. */
-int aoei_sentence_transformers_write(const aoei_settings *s, size_t hidden, const char *dir, aoe_error *err);
+ * c: configuration of the encoder; a static model is written as the module StaticEmbedding. sentence-transformers does not
+ * support first-last-avg pooling. For this pooling, and for a static model without tokenizer.json in `dir`, nothing is
+ * written. Errors: AOE_EIO, AOE_ENOMEM. */
+int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err);
 
 #endif

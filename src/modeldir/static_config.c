@@ -19,11 +19,11 @@ int aoei_may_be_static(const json_t *config) {
     return json_is_string(type) && aoei_arch_find(json_string_value(type)) == &aoei_arch_static;
 }
 
-/* Returns the first tensor in the file that is not part of a static model, or NULL if there is no such tensor. */
-static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f) {
+/* Returns the first tensor in the file that is neither `table` nor its scales, or NULL if there is no such tensor. */
+static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f, const aoei_st_tensor *table) {
     for (size_t i = 0; i < aoei_safetensors_count(f); i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(f, i);
-        if (strcmp(t->name, AOEI_STATIC_TENSOR) != 0 && strcmp(t->name, SCALE_TENSOR) != 0)
+        if (t != table && strcmp(t->name, SCALE_TENSOR) != 0)
             return t;
     }
     return NULL;
@@ -40,7 +40,8 @@ static int set_missing_size(json_t *config, const char *key, size_t value) {
 }
 
 int aoei_static_complete(json_t **config, const aoei_safetensors *file, const char *dir, aoe_error *err) {
-    const aoei_st_tensor *t = aoei_safetensors_find(file, AOEI_STATIC_TENSOR), *other = unknown_tensor(file);
+    const aoei_st_tensor *own = aoei_safetensors_find(file, AOEI_STATIC_TENSOR);
+    const aoei_st_tensor *t = own ? own : aoei_safetensors_find(file, AOEI_SENTENCE_TENSOR), *other = unknown_tensor(file, t);
     const int is_declared = json_is_string(json_object_get(*config, "model_type")), is_matrix = t && t->n_dims == 2;
     if (!is_declared && (!is_matrix || other))
         return 0; /* the model is not static; the caller reports the missing config.json or model_type */
@@ -54,7 +55,7 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: tensor '%s' in addition to '%s' is not supported in a static model; export the model without "
                          "vocabulary quantization",
-                         aoei_safetensors_path(file, other), other->name, AOEI_STATIC_TENSOR);
+                         aoei_safetensors_path(file, other), other->name, t->name);
     aoei_json_init();
     if (!*config)
         *config = json_object();

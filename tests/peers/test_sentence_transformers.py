@@ -191,6 +191,51 @@ def test_truncate_dim(aoe, start, table, tmp_path, normalize):
     assert SentenceTransformer(str(tmp_path / "trained"), device="cpu").similarity_fn_name == "dot"
 
 
+def static_modules(start, truncation, name):
+    """Modules of a model that begins with StaticEmbedding. The tokenizer has special tokens and the unknown token [UNK]."""
+    from sentence_transformers.base.modules import Dense, Normalize
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(start / "tokenizer.json"))
+    tokenizer.enable_truncation(truncation) if truncation else tokenizer.no_truncation()
+    after = {"alone": [], "normalize": [Normalize()], "dense": [Dense(128, 24), Normalize()]}[name]
+    return [StaticEmbedding(tokenizer, embedding_dim=128), *after]
+
+
+@pytest.mark.parametrize("truncation", [0, 7])
+@pytest.mark.parametrize("name", ["alone", "normalize", "dense"])
+def test_static_embedding(aoe, start, table, tmp_path, name, truncation):
+    texts = TEXTS + ["\u4e2d\u0f00", "stone market " * 400]
+    want = write(tmp_path / "model", static_modules(start, truncation, name), prompts={"query": "quiet "})
+    assert not (tmp_path / "model" / "config.json").exists()
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    want = model.encode(texts)
+    assert relative_error(aoe.embed(tmp_path / "model", texts), want) < TOLERANCE
+    assert relative_error(aoe.embed(tmp_path / "model", texts, "--prompt-name", "query"), model.encode_query(texts)) < TOLERANCE
+    aoe.run("train", "-q", "-m", tmp_path / "model", "-d", table, "-o", tmp_path / "trained", "--max-steps", 2, "-b", 8, "--lr",
+            1e-3)
+    trained = SentenceTransformer(str(tmp_path / "trained"), device="cpu")
+    got = aoe.embed(tmp_path / "trained", texts)
+    assert relative_error(got, trained.encode(texts)) < TOLERANCE
+    assert relative_error(got, want) > 1e-4
+
+    # version 3 of sentence-transformers stored the module in a subfolder, and Model2Vec uses another name of the tensor
+    folder = tmp_path / "model" / "0_StaticEmbedding"
+    folder.mkdir()
+    for file in ("model.safetensors", "tokenizer.json"):
+        shutil.move(tmp_path / "model" / file, folder / file)
+    path = tmp_path / "model" / "modules.json"
+    modules = json.loads(path.read_text())
+    modules[0] |= {"path": "0_StaticEmbedding", "type": "sentence_transformers.models.StaticEmbedding"}
+    path.write_text(json.dumps(modules))
+    assert relative_error(aoe.embed(tmp_path / "model", texts), want) < TOLERANCE
+    aoe.run("convert", "-q", tmp_path / "model", "-o", tmp_path / "converted", "--dtype", "f32")
+    assert relative_error(SentenceTransformer(str(tmp_path / "converted"), device="cpu").encode(texts), want) < TOLERANCE
+
+
 @pytest.mark.parametrize("key", ["module_input_name", "module_output_name"])
 @pytest.mark.parametrize("folder", ["2_Dense", "3_Normalize"])
 def test_other_names_are_rejected(aoe, start, tmp_path, folder, key):

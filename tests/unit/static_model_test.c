@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../support/grad_check.h"
 #include "../support/model_dir.h"
@@ -336,6 +337,101 @@ static void normalizes_as_specified(void **state) {
     }
 }
 
+/* Directories of the module StaticEmbedding of sentence-transformers. Unknown tokens are not dropped, texts are truncated only
+ * if tokenizer.json requires it, and a text without tokens is the zero vector before the other modules. */
+static void opens_sentence_transformers_models(void **state) {
+    (void)state;
+    const char *end = strstr(tokenizer_json, "\"truncation\"");
+    static const char *const long_text = "the bird cat dog";
+    const aoe_text texts[] = {aoe_text_of("the bird"), aoe_text_of(""), aoe_text_of(long_text)};
+    for (int k = 0; k < 4; k++) {
+        const int subfolder = k % 2, truncated = k / 2;
+        char *dir = test_dir_create(), *folder = test_path(dir, "0_StaticEmbedding"), *dense = test_path(dir, "1_Dense"),
+             modules[600], *to = test_path(dir, "to"), *tokenizer = strdup(tokenizer_json);
+        mkdir(folder, 0777);
+        mkdir(dense, 0777);
+        write_model(subfolder ? folder : dir, &(spec){.name = "embedding.weight", .json = 1});
+        if (!truncated) /* rename the key, so that there is no truncation */
+            memcpy(tokenizer + (end - tokenizer_json), "\"truncatioN\"", 12);
+        free(test_write_text(subfolder ? folder : dir, "tokenizer.json", tokenizer));
+        snprintf(modules, sizeof modules,
+                 "[{\"path\": \"%s\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}, "
+                 "{\"path\": \"1_Dense\", \"type\": \"sentence_transformers.models.Dense\"}]",
+                 subfolder ? "0_StaticEmbedding" : "");
+        free(test_write_text(dir, "modules.json", modules));
+        free(test_write_text(dense, "config.json",
+                             "{\"in_features\": 70, \"out_features\": 1, \"activation_function\": "
+                             "\"torch.nn.modules.linear.Identity\"}"));
+        const aoei_st_entry entries[] = {{"linear.weight", AOEI_ST_F32, 2, {1, D}}, {"linear.bias", AOEI_ST_F32, 1, {1}}};
+        char *path = test_path(dense, "model.safetensors");
+        aoei_st_writer *w;
+        assert_int_equal(aoei_st_writer_open(&w, path, entries, 2, NULL), 0);
+        for (size_t i = 0; i <= D; i++)
+            write_value(w, AOEI_ST_F32, i == 3 ? 1 : i == D ? 0.5f : 0); /* the output is component 3 plus 0.5 */
+        assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+
+        aoe_model *m = open_model(test_model_context, dir, NULL);
+        aoe_encode_options o;
+        aoe_embedder *e;
+        aoe_error err;
+        float v[3];
+        assert_int_equal(m->settings.max_length, truncated ? 2 : 1 << 20);
+        assert_int_equal(aoe_encode_options_of(&o, dir, NULL), 0);
+        assert_true(o.no_special_tokens && !o.drop_unknown);
+        for (int pass = 0; pass < 2; pass++) {
+            assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+            if (aoe_embed(e, texts, 3, v, NULL, &err))
+                fail_msg("%s", err.message);
+            const double the = row(THE, 3), unknown = row(1, 3), rest = row(CAT, 3) + row(DOG, 3);
+            assert_true(v[0] == (float)((the + unknown) / 2) + 0.5f);
+            assert_true(v[1] == 0.5f);
+            assert_true(v[2] == (truncated ? v[0] : (float)((the + unknown + rest) / 4) + 0.5f));
+            aoe_embedder_destroy(e);
+            if (pass == 0 && aoei_model_save(m, to, NULL, &err))
+                fail_msg("%s", err.message);
+            aoe_model_close(m);
+            m = open_model(test_model_context, to, NULL);
+            assert_non_null(aoei_safetensors_find(m->files.weights, "embedding.weight"));
+        }
+        aoe_model_close(m);
+        free(path);
+        free(tokenizer);
+        free(to);
+        free(folder);
+        free(dense);
+        test_dir_remove(dir);
+    }
+}
+
+/* A text for a static model may be longer than the memory that the embedder allocates first. */
+static void embeds_long_texts(void **state) {
+    (void)state;
+    enum { N = 20000 };
+    char *dir = test_dir_create(), *text = calloc(4 * N + 1, 1);
+    aoe_embedder *e;
+    aoe_model_options o;
+    aoe_error err;
+    aoe_text_info info[2];
+    float v[2 * D];
+    aoe_model_options_defaults(&o);
+    o.max_length = 1 << 20;
+    for (size_t i = 0; i < N; i++)
+        memcpy(text + 4 * i, i % 2 ? "cat " : "dog ", 4);
+    write_model(dir, &(spec){0});
+    aoe_model *m = open_model(test_model_context, dir, &o);
+    const aoe_text texts[] = {aoe_text_of(text), aoe_text_of("the")};
+    assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
+    if (aoe_embed(e, texts, 2, v, info, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(info[0].tokens, N);
+    for (size_t k = 0; k < D; k++)
+        assert_true(v[k] == (float)(((double)row(CAT, k) + (double)row(DOG, k)) / 2) && v[D + k] == row(THE, k));
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    free(text);
+    test_dir_remove(dir);
+}
+
 /* Writes the model directory that s describes. Unless name is NULL, also writes text to the file `name` in the directory.
  * Asserts that opening the directory fails with the error `code` and a message that contains `fragment`. */
 static void expect_rejected(const spec *s, const char *name, const char *text, const aoe_model_options *o, int code,
@@ -379,8 +475,10 @@ static void rejects_invalid_directories(void **state) {
     expect_rejected(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]",
                     NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported at this position");
     expect_rejected(&(spec){0}, "modules.json",
-                    "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]", NULL,
-                    AOE_EUNSUPPORTED, "modules.json: the first module, 'StaticEmbedding', is not supported");
+                    "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]", NULL, AOE_ENOENT,
+                    "/0_Static: no such directory");
+    expect_rejected(&(spec){0}, "modules.json", "[{\"path\": \"0_CNN\", \"type\": \"sentence_transformers.models.CNN\"}]", NULL,
+                    AOE_EUNSUPPORTED, "modules.json: the first module, 'CNN', is not supported");
     expect_rejected(&(spec){0}, "modules.json", "{}", NULL, AOE_EFORMAT, "modules.json: not a list of modules");
 }
 
@@ -423,7 +521,7 @@ static void saves_and_opens_again(void **state) {
         assert_non_null(strstr(config, k ? "\"normalize\": true" : "\"normalize\": false"));
         assert_true((strstr(config, "\"embedding_dtype\": \"float32\"") != NULL) == k);
         assert_true((strstr(config, "some-encoder") != NULL) == k);
-        assert_true(!aoei_entry_exists(to, "modules.json") && !aoei_entry_exists(to, "1_Pooling"));
+        assert_true(aoei_entry_exists(to, "modules.json") == k && !aoei_entry_exists(to, "1_Pooling"));
         free(config);
         free(tokens);
         free(to);
@@ -550,6 +648,8 @@ int main(void) {
         cmocka_unit_test(truncates_after_dropping),
         cmocka_unit_test(needs_no_special_tokens),
         cmocka_unit_test(normalizes_as_specified),
+        cmocka_unit_test(opens_sentence_transformers_models),
+        cmocka_unit_test(embeds_long_texts),
         cmocka_unit_test(rejects_invalid_directories),
         cmocka_unit_test(saves_and_opens_again),
         cmocka_unit_test(rejects_training_texts_without_tokens),
