@@ -160,6 +160,65 @@ int aoei_hub_snapshot(char **dir, const aoei_hub_name *name, aoe_error *err) {
     return failed ? aoei_fail_nomem(err, 0) : 0;
 }
 
+/* Moves *end before the last component of path[*end] and returns the length of this component, which begins at *begin. */
+static size_t take_component(const char *path, size_t *end, const char **begin) {
+    while (*end > 0 && path[*end - 1] == '/')
+        (*end)--;
+    const size_t stop = *end;
+    while (*end > 0 && path[*end - 1] != '/')
+        (*end)--;
+    *begin = path + *end;
+    return stop - *end;
+}
+
+/* Reads the name from the last components of a path of the form models--ORG--NAME/snapshots/COMMIT. Returns 1 if it has this
+ * form. */
+static int name_of_path(aoei_hub_name *name, const char *path) {
+    static const char prefix[] = "models--", middle[] = "snapshots";
+    const char *commit, *snapshots, *folder;
+    char text[AOEI_HUB_ID_MAX + AOEI_HUB_COMMIT + 8];
+    size_t end = strlen(path);
+    const size_t commit_len = take_component(path, &end, &commit), middle_len = take_component(path, &end, &snapshots),
+                 folder_len = take_component(path, &end, &folder), prefix_len = sizeof prefix - 1;
+    if (commit_len != AOEI_HUB_COMMIT || middle_len != sizeof middle - 1 || memcmp(snapshots, middle, middle_len) != 0 ||
+        folder_len <= prefix_len || folder_len > AOEI_HUB_ID_MAX + prefix_len || memcmp(folder, prefix, prefix_len) != 0)
+        return 0;
+    (void)snprintf(text, sizeof text, "%.*s@%.*s", (int)(folder_len - prefix_len), folder + prefix_len, (int)commit_len,
+                   commit);
+    char *separator = strstr(text, "--");
+    if (separator) {
+        *separator = '/';
+        memmove(separator + 1, separator + 2, strlen(separator + 2) + 1);
+    }
+    return aoei_hub_name_parse(name, text) && aoei_is_hex(name->revision, AOEI_HUB_COMMIT);
+}
+
+int aoei_hub_name_of(aoei_hub_name *name, const char *path) {
+    char *snapshot = NULL;
+    if (!name_of_path(name, path)) {
+        *name = (aoei_hub_name){.id = ""};
+        return 0;
+    }
+    const int rc = aoei_hub_snapshot(&snapshot, name, NULL);
+    if (rc || !aoei_same_path(snapshot, path)) /* a copy of a cache: its models are not found by their names */
+        *name = (aoei_hub_name){.id = ""};
+    aoei_free(snapshot);
+    return rc;
+}
+
+char *aoei_hub_model_name(const char *path) {
+    aoei_hub_name name;
+    aoei_buffer b = {0};
+    if (aoei_hub_name_of(&name, path))
+        return NULL;
+    if (!*name.id)
+        return aoei_strdup(path);
+    (void)aoei_buffer_printf(&b, "%s@%s", name.id, name.revision);
+    if (b.failed)
+        aoei_buffer_free(&b);
+    return b.data;
+}
+
 /* Returns 1 if the directory contains a file of weights. levels: number of levels of subdirectories that are searched. */
 static int has_weights(const char *dir, int levels) {
     char **names = NULL;

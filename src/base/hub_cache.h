@@ -50,6 +50,13 @@ int aoei_hub_commit(char commit[AOEI_HUB_COMMIT + 1], const char *folder, const 
 /* Sets *dir to the snapshot of the revision in the cache. *dir is NULL if there is none. The caller frees *dir with aoei_free.
  * Errors: AOE_ENOMEM. */
 int aoei_hub_snapshot(char **dir, const aoei_hub_name *name, aoe_error *err);
+/* Sets *name to the model of which `path` is the snapshot in the cache, with its commit as the revision. name->id is "" if
+ * `path` is another directory. Returns 0 or AOE_ENOMEM. */
+int aoei_hub_name_of(aoei_hub_name *name, const char *path);
+/* Returns the name "ORG/NAME@COMMIT" of the model of which `path` is the snapshot in the cache, or a copy of `path` if it is
+ * another directory. Records of training runs contain these names, because a path is only valid on one machine. The caller
+ * frees the name with aoei_free. Returns NULL if out of memory. */
+char *aoei_hub_model_name(const char *path);
 /* Returns 1 if the snapshot or one of its subdirectories contains a file of weights (.safetensors or .bin). A program may have
  * downloaded only the configuration or the tokenizer. */
 int aoei_hub_has_weights(const char *snapshot);

@@ -14,6 +14,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hub_cache.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -99,8 +100,10 @@ static json_t *make_record(const averaging *a, const char *const *from) {
     int bad = !record || !names || !records;
     for (size_t k = 0; k < a->n && !bad; k++) {
         json_t *trained = a->models[k]->files.record;
-        bad = json_array_append_new(names, aoei_name_json(from[k])) ||
+        char *name = aoei_hub_model_name(from[k]);
+        bad = !name || json_array_append_new(names, aoei_name_json(name)) ||
               json_array_append_new(records, trained ? json_incref(trained) : json_null());
+        aoei_free(name);
     }
     if (bad) {
         json_decref(names);

@@ -20,6 +20,7 @@
 #include "hub/hub_files.h"
 #include "hub/hub_place.h"
 #include "modeldir/layout.h"
+#include "modeldir/peft.h"
 #include "modeldir/settings_read.h"
 
 #define MAX_MODULES 64 /* maximum number of modules in modules.json */
@@ -252,7 +253,7 @@ static int pull_base(aoei_hub_access *a, const char *dir, aoe_hub_result *result
         rc = aoei_json_load(&root, path, err);
     const char *base = json_string_value(json_object_get(root, "base_model_name_or_path"));
     memcpy(commit, result->commit, sizeof commit);
-    if (!rc && base && !aoei_exists(base) && aoei_hub_name_parse(&name, base))
+    if (!rc && base && !aoei_exists(base) && aoei_peft_hub_base(&name, root))
         rc = pull(a, &name, result, &snapshot, err);
     memcpy(result->commit, commit, sizeof commit);
     json_decref(root);

@@ -20,6 +20,7 @@
 #include "base/dir.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hub_cache.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "encoder/arch.h"
@@ -212,14 +213,24 @@ static int write_weights(const aoei_model_contents *m, const char *dir, aoe_erro
     return rc;
 }
 
+/* Replaces the path of the base model in adapter_config.json by its name and its commit if it is a model of the Hugging Face
+ * Hub. Returns nonzero if out of memory. */
+static int name_base(json_t *config, const char *base) {
+    aoei_hub_name name;
+    if (aoei_hub_name_of(&name, base))
+        return -1;
+    return *name.id && (json_object_set_new(config, "base_model_name_or_path", json_string(name.id)) ||
+                        json_object_set_new(config, "revision", json_string(name.revision)));
+}
+
 /* Writes adapter_config.json. The file contains the absolute path of the base model, so the base model is found from any
- * working directory. */
+ * working directory, or its name on the Hugging Face Hub, so that it is found on any machine. */
 static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_model_files *source = m->source;
     char *base = aoei_full_path(source->base_dir ? source->base_dir : source->dir),
          *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
     json_t *config = base ? aoei_peft_to_json(m->config, base, aoei_adapters_prefix(source, m->config)) : NULL;
-    int rc = config && path ? aoei_json_save(config, path, err) : aoei_fail_nomem(err, strlen(dir));
+    int rc = config && path && !name_base(config, base) ? aoei_json_save(config, path, err) : aoei_fail_nomem(err, strlen(dir));
     json_decref(config);
     aoei_free(path);
     aoei_free(base);

@@ -42,9 +42,20 @@ static int load_config(json_t **root, char **path, const char *dir, aoe_error *e
     return rc;
 }
 
+int aoei_peft_hub_base(aoei_hub_name *name, const json_t *config) {
+    const char *base = json_string_value(json_object_get(config, "base_model_name_or_path")),
+               *revision = json_string_value(json_object_get(config, "revision"));
+    if (!base || !aoei_hub_name_parse(name, base))
+        return 0;
+    if (revision && !strchr(base, '@') && strlen(revision) <= AOEI_HUB_REVISION_MAX && aoei_hub_safe_path(revision))
+        memcpy(name->revision, revision, strlen(revision) + 1);
+    return 1;
+}
+
 int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *err) {
     json_t *root = NULL;
-    char *path = NULL, *inside = NULL, found[PATH_MAX];
+    char *path = NULL, *inside = NULL, found[PATH_MAX], pinned[sizeof(aoei_hub_name) + 1];
+    aoei_hub_name hub;
     const char *name = given;
     int rc = 0;
     *base = NULL;
@@ -59,6 +70,10 @@ int aoei_peft_base(char **base, const char *dir, const char *given, aoe_error *e
             rc = aoei_fail_nomem(err, strlen(dir));
         else if (aoei_entry_exists(inside, "config.json"))
             name = inside;
+    }
+    if (!rc && !given && !aoei_is_dir(name) && aoei_peft_hub_base(&hub, root)) {
+        (void)snprintf(pinned, sizeof pinned, "%s@%s", hub.id, hub.revision);
+        name = strcmp(hub.revision, "main") == 0 ? name : pinned;
     }
     if (!rc && !aoei_is_dir(name) && !(rc = aoe_model_find(found, sizeof found, name, err)))
         name = found;

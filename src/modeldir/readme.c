@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/hub_cache.h"
 #include "base/json.h"
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
@@ -23,17 +24,31 @@ static void put(aoei_buffer *b, const char *text) {
     aoei_buffer_append(b, text, strlen(text));
 }
 
-/* Appends the metadata header and the title. library: name of the library that loads the model. */
-static void put_title(aoei_buffer *b, const char *library, const char *title) {
+/* Sets *name to the model of the Hugging Face Hub from which this model was derived: the initial model in the training record,
+ * or the source if there is no record, because the source of a trained model may be a checkpoint. name->id is "" if the model
+ * was derived from another model. Returns 0 or AOE_ENOMEM. */
+static int find_hub_base(aoei_hub_name *name, const aoei_model_contents *m) {
+    const char *initial = json_string_value(json_object_get(m->record, "base_model"));
+    const char *source = !m->source ? NULL : m->source->base_dir ? m->source->base_dir : m->source->dir;
+    if (initial && strchr(initial, '@') && aoei_hub_name_parse(name, initial) && aoei_is_hex(name->revision, AOEI_HUB_COMMIT))
+        return 0;
+    *name = (aoei_hub_name){.id = ""};
+    return m->record || !source ? 0 : aoei_hub_name_of(name, source);
+}
+
+/* Appends the metadata header and the title. library: name of the library that loads the model. base: see find_hub_base. */
+static void put_title(aoei_buffer *b, const char *library, const aoei_hub_name *base, const char *title) {
     const int has_tag = strcmp(library, "aoe") != 0; /* the tag "aoe" is always written */
     aoei_buffer_printf(b,
                        "---\n"
                        "library_name: %s\n"
                        "pipeline_tag: sentence-similarity\n"
+                       "%s%s%s"
                        "tags:\n- aoe\n%s%s%s- sentence-similarity\n- feature-extraction\n"
                        "---\n\n"
                        "# %s\n\n",
-                       library, has_tag ? "- " : "", has_tag ? library : "", has_tag ? "\n" : "", title);
+                       library, *base->id ? "base_model: " : "", base->id, *base->id ? "\n" : "", has_tag ? "- " : "",
+                       has_tag ? library : "", has_tag ? "\n" : "", title);
 }
 
 /* Returns the name that model hubs use for the library that loads the model. */
@@ -139,13 +154,14 @@ static char *last_component(const char *path) {
 }
 
 /* If dir contains a LICENSE file, appends a sentence that names the model from which this file was copied. For a trained model,
- * this is the initial model in the training record, because m->source may be a checkpoint. Returns 0 or AOE_ENOMEM. */
-static int put_license(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
+ * this is the initial model in the training record, because m->source may be a checkpoint. base: see find_hub_base. Returns 0
+ * or AOE_ENOMEM. */
+static int put_license(aoei_buffer *b, const aoei_model_contents *m, const aoei_hub_name *base, const char *dir) {
     const char *initial = json_string_value(json_object_get(m->record, "base_model"));
     if (!aoei_entry_exists(dir, "LICENSE"))
         return 0;
     const char *from = m->license_dir ? m->license_dir : initial ? initial : m->source->dir;
-    char *name = last_component(from);
+    char *name = !m->license_dir && *base->id ? aoei_strdup(base->id) : last_component(from);
     put(b, "\n## License\n\n");
     const int rc =
         name ? aoei_buffer_printf(b, "This model is derived from `%s`, whose license is in [LICENSE](LICENSE).\n", name)
@@ -219,11 +235,13 @@ static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *er
 
 int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     aoei_buffer b = {0};
-    put_title(&b, library_of(m->config), "Text-embedding model");
+    aoei_hub_name base;
+    int rc = find_hub_base(&base, m);
+    put_title(&b, library_of(m->config), &base, "Text-embedding model");
     put_model(&b, m);
-    int rc = put_prompt(&b, m->settings->prompt);
+    rc = rc ? rc : put_prompt(&b, m->settings->prompt);
     put_use(&b, m, dir);
-    if (!rc && !(rc = put_license(&b, m, dir)))
+    if (!rc && !(rc = put_license(&b, m, &base, dir)))
         rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);
 }
@@ -231,21 +249,23 @@ int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *
 int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_lora *l = &m->config->lora;
     aoei_buffer b = {0};
-    put_title(&b, "peft", "Adapters of a text-embedding model");
+    aoei_hub_name base;
+    int rc = find_hub_base(&base, m);
+    put_title(&b, "peft", &base, "Adapters of a text-embedding model");
     put(&b, "These are LoRA adapters in the format of Hugging Face PEFT. They do not contain the weights of the base model,\n"
-            "whose path is in `adapter_config.json`. The base model with the adapters:\n\n");
+            "whose path or name is in `adapter_config.json`. The base model with the adapters:\n\n");
     put_model(&b, m);
-    int rc = put_prompt(&b, m->settings->prompt);
+    rc = rc ? rc : put_prompt(&b, m->settings->prompt);
     aoei_buffer_printf(&b, "| adapters | rank %zu, alpha %g, targets ", l->r, l->alpha);
     rc = rc ? rc : aoei_peft_append_targets(&b, l, m->config);
     aoei_buffer_printf(&b, " |\n| parameters of the adapters | %zu |\n",
                        aoei_parameter_count(m->config) - aoei_base_count(m->config));
     put(&b,
-        "\n## Use\n\nWith aoe, which finds the base model by its path in `adapter_config.json` unless another path is given:\n\n"
+        "\n## Use\n\nWith aoe, which finds the base model by its path or name in `adapter_config.json` unless another one is given:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
         "With sentence-transformers and other programs, after merging the adapters into a copy of the base model:\n\n"
         "```sh\naoe merge DIR -o MERGED\n```\n");
-    if (!rc && !(rc = put_license(&b, m, dir)))
+    if (!rc && !(rc = put_license(&b, m, &base, dir)))
         rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);
 }

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hub_cache.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -224,7 +225,9 @@ static int describe_teacher(const pair_task *p, json_t *r) {
     const int given = p->has_teacher;
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->teacher.fingerprint);
-    int bad = json_object_set_new(r, "teacher", aoei_name_json(given ? o->teacher : NULL));
+    char *name = given ? aoei_hub_model_name(o->teacher) : NULL;
+    int bad = (given && !name) || json_object_set_new(r, "teacher", aoei_name_json(name));
+    aoei_free(name);
     bad |= json_object_set_new(r, "w_teacher", json_real(given ? o->w_teacher : 0));
     bad |= json_object_set_new(r, "distill", given ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
     bad |= json_object_set_new(r, "teacher_fingerprint", given ? json_string(fingerprint) : json_null());

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/dir.h"
 #include "base/error.h"
+#include "base/hub_cache.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -155,7 +156,9 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     aoei_json_init();
     json_t *r = t->settings = json_object();
     int bad = !r;
-    bad |= json_object_set_new(r, "base_model", aoei_name_json(o->model));
+    char *name = aoei_hub_model_name(o->model);
+    bad |= !name || json_object_set_new(r, "base_model", aoei_name_json(name));
+    aoei_free(name);
     bad |= json_object_set_new(r, "pooling", json_string(aoe_pooling_name(s->pooling)));
     bad |= json_object_set_new(r, "prompt", json_string(s->prompt));
     bad |= json_object_set_new(r, "max_length", json_integer((json_int_t)s->max_length));

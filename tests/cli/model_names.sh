@@ -22,11 +22,32 @@ test -s tokens
 
 echo "adapters of a base model in the cache"
 "$AOE" train -q -m acme/tiny -d "$SRC/examples/train.tsv" -o adapters --lora-r 2 --max-steps 1 --teacher acme/tiny >log
-sed "s|\"base_model_name_or_path\":.*|\"base_model_name_or_path\": \"acme/tiny\",|" adapters/adapter_config.json >new
-mv new adapters/adapter_config.json
+grep -E '"(base_model_name_or_path|revision)"' adapters/adapter_config.json
+grep -hE 'base_model|"teacher"' adapters/README.md
+if grep -r "$PWD" adapters/adapter_config.json adapters/README.md; then exit 3; fi
 "$AOE" similarity -m adapters 'a plane' 'a plane'
 "$AOE" merge -q adapters --base acme/tiny -o merged
 "$AOE" merge -q acme/tiny merged -o average
+grep -h "acme/tiny" merged/README.md average/README.md
+
+echo "adapters keep their commit when the branch moves"
+later=$repository/snapshots/fedcba9876543210fedcba9876543210fedcba98
+mkdir "$later"
+tiny_model "$later" --seed 2
+printf %s fedcba9876543210fedcba9876543210fedcba98 >"$repository/refs/main"
+"$AOE" info --json -m adapters | sed 's/.*"base":"//; s/".*//' | sed "s|$PWD/||"
+mv "$repository/snapshots/$commit" elsewhere
+fails "$AOE" info -m adapters
+mv elsewhere "$repository/snapshots/$commit"
+rm -r "$later"
+printf %s $commit >"$repository/refs/main"
+
+echo "a trained model names its base"
+"$AOE" train -q -m acme/tiny -d "$SRC/examples/train.tsv" -o trained --max-steps 1 >log
+grep -h 'base_model' trained/README.md
+"$AOE" train -q -m acme/tiny -d "$SRC/examples/train.tsv" -o trained --max-steps 1 --resume >log 2>&1 || tail -1 log
+"$AOE" convert -q --dtype bf16 acme/tiny -o converted
+sed -n '/^base_model/p' converted/README.md
 
 echo "a local directory takes precedence"
 mkdir acme

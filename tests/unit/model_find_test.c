@@ -163,6 +163,41 @@ static void test_no_memory(void **state) {
     assert_int_equal(rc, 0);
 }
 
+static void test_names_of_snapshots(void **state) {
+    const char *root = *state;
+    static const char *const other[] = {"/models--acme--tiny/snapshots/" COMMIT "/1_Pooling",
+                                        "/models--acme--tiny/snapshots",
+                                        "/models--acme--tiny/blobs/" COMMIT,
+                                        "/datasets--acme--tiny/snapshots/" COMMIT,
+                                        "/models--acme--none/snapshots/" COMMIT,
+                                        "",
+                                        "/models----/snapshots/" COMMIT};
+    char path[1024];
+    aoei_hub_name name;
+    put(root, "models--acme--tiny/snapshots/" COMMIT, "model.safetensors", "x");
+    put(root, "models--gpt2/snapshots/" COMMIT, "model.safetensors", "x");
+    put(root, "copy/models--acme--tiny/snapshots/" COMMIT, "model.safetensors", "x");
+    snprintf(path, sizeof path, "%s/models--acme--tiny/snapshots/" COMMIT "/", root);
+    char *text = aoei_hub_model_name(path);
+    assert_string_equal(text, "acme/tiny@" COMMIT);
+    aoei_free(text);
+    snprintf(path, sizeof path, "%s/models--gpt2/snapshots/" COMMIT, root);
+    text = aoei_hub_model_name(path);
+    assert_string_equal(text, "gpt2@" COMMIT);
+    aoei_free(text);
+    for (size_t i = 0; i <= sizeof other / sizeof *other; i++) {
+        if (i < sizeof other / sizeof *other)
+            snprintf(path, sizeof path, "%s%s", root, other[i]);
+        else /* in another cache, in which the name does not find it */
+            snprintf(path, sizeof path, "%s/copy/models--acme--tiny/snapshots/" COMMIT, root);
+        assert_int_equal(aoei_hub_name_of(&name, path), 0);
+        assert_string_equal(name.id, "");
+        text = aoei_hub_model_name(path);
+        assert_string_equal(text, path);
+        aoei_free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
@@ -171,6 +206,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_path_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_names_of_snapshots, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
