@@ -9,9 +9,12 @@ import json
 import os
 import random
 import shutil
+import types
 
 import pytest
+import sentencepiece as spm
 import tokenizers
+import transformers.convert_slow_tokenizer as convert
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer
 
@@ -231,6 +234,55 @@ KINDS = {
 def test_trained(aoe, tmp_path, corpus, lines, kind):
     tokenizer = KINDS[kind](corpus)
     compare(aoe, save(tokenizer, tmp_path), tokenizer, lines)
+
+
+# Tokenizers that the library sentencepiece trained and transformers converted. Their normalizers are of the type Precompiled.
+
+BERT_SYMBOLS = dict(pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, pad_piece="<pad>", control_symbols=["[CLS]", "[SEP]", "[MASK]"])
+SENTENCEPIECE = {
+    # name: (class of transformers that converts the model, options of the training)
+    "xlmr": (convert.XLMRobertaConverter, dict(unk_id=0, bos_id=1, eos_id=2)),
+    "xlmr_casefold": (convert.XLMRobertaConverter, dict(unk_id=0, bos_id=1, eos_id=2, normalization_rule_name="nmt_nfkc_cf")),
+    "xlmr_nfkc": (convert.XLMRobertaConverter, dict(unk_id=0, bos_id=1, eos_id=2, normalization_rule_name="nfkc")),
+    "camembert": (convert.CamembertConverter, dict(unk_id=0, bos_id=1, eos_id=2)),
+    "t5": (convert.T5Converter, dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1)),
+    "albert": (convert.AlbertConverter, BERT_SYMBOLS),
+    "deberta_v2": (convert.DebertaV2Converter, BERT_SYMBOLS),
+}
+
+
+def converted(tmp_path, corpus, converter, options):
+    """Trains a SentencePiece model and returns the tokenizer into which transformers converts it."""
+    spm.SentencePieceTrainer.train(sentence_iterator=iter(corpus), model_prefix=str(tmp_path / "spm"), vocab_size=3000,
+                                   character_coverage=1.0, hard_vocab_limit=False, minloglevel=2, num_threads=1, **options)
+    pieces = spm.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))
+    slow = types.SimpleNamespace(vocab_file=str(tmp_path / "spm.model"), keep_accents=False, do_lower_case=converter is
+                                 convert.AlbertConverter, split_by_punct=True, _extra_ids=10, add_prefix_space=True, legacy=True,
+                                 convert_ids_to_tokens=pieces.id_to_piece, convert_tokens_to_ids=lambda token: ids[token])
+    vocabulary = converter(slow).vocab(converter(slow).proto)
+    ids = {piece: i for i, (piece, _) in reversed(list(enumerate(vocabulary)))}
+    if converter is convert.CamembertConverter:
+        ids["<s>"] = 0  # the piece <s>NOTUSED
+    return converter(slow).converted()
+
+
+@pytest.mark.parametrize("name", SENTENCEPIECE)
+def test_sentencepiece(aoe, tmp_path, corpus, lines, name):
+    tokenizer = converted(tmp_path, corpus, *SENTENCEPIECE[name])
+    assert '"Precompiled"' in tokenizer.to_str()
+    compare(aoe, save(tokenizer, tmp_path / "model"), tokenizer, lines)
+
+
+@pytest.mark.parametrize("name", ["TokenizersBackend", "LlamaTokenizer"])
+def test_sentencepiece_bpe(aoe, tmp_path, corpus, lines, name):
+    rule = "nmt_nfkc" if name == "TokenizersBackend" else "identity"
+    spm.SentencePieceTrainer.train(sentence_iterator=iter(corpus), model_prefix=str(tmp_path / "tokenizer"), vocab_size=3000,
+                                   character_coverage=1.0, minloglevel=2, num_threads=1, model_type="bpe", byte_fallback=True,
+                                   normalization_rule_name=rule)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
+    tokenizer = AutoTokenizer.from_pretrained(str(tmp_path), vocab_file=str(tmp_path / "tokenizer.model"))
+    tokenizer.save_pretrained(str(tmp_path / "model"))
+    compare(aoe, tmp_path / "model", tokenizer.backend_tokenizer, lines)
 
 
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "all-mpnet-base-v2"])
