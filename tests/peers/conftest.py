@@ -103,3 +103,41 @@ def relative_error(got, want):
     assert got.shape == want.shape, f"shapes {got.shape} and {want.shape}"
     norm = np.linalg.norm(want, axis=1)
     return float((np.linalg.norm(got - want, axis=1) / np.where(norm < 1e-6, 1, norm)).max())
+
+
+# The largest difference of each compared property, by file of tests: {file: {property: value}}
+DIFFERENCES = {}
+
+
+def record(name, value):
+    """Records a difference for the summary that is printed after the tests."""
+    file = os.environ["PYTEST_CURRENT_TEST"].split("::")[0].rsplit("/", 1)[-1]
+    values = DIFFERENCES.setdefault(file, {})
+    values[name] = max(values.get(name, 0), float(value))
+
+
+def assert_equal(got, want, tolerance, name="embeddings"):
+    """Requires that the relative error of two arrays is at most `tolerance`, and records it."""
+    error = relative_error(got, want)
+    record(name, error)
+    assert error <= tolerance
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints the number of tests, the time and the largest differences of each file of tests."""
+    counts, seconds = {}, {}
+    for outcome in ("passed", "failed", "skipped", "error"):
+        for report in terminalreporter.stats.get(outcome, []):
+            file = report.nodeid.split("::")[0].rsplit("/", 1)[-1]
+            counts.setdefault(file, {}).setdefault(outcome, 0)
+            counts[file][outcome] += 1
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration"):
+                file = report.nodeid.split("::")[0].rsplit("/", 1)[-1]
+                seconds[file] = seconds.get(file, 0) + report.duration
+    terminalreporter.section("results")
+    for file in sorted(counts):
+        tests = ", ".join(f"{number} {outcome}" for outcome, number in counts[file].items())
+        values = ", ".join(f"{name} {value:.1e}" for name, value in DIFFERENCES.get(file, {}).items())
+        terminalreporter.write_line(f"{file}: {tests}, {seconds[file]:.0f} s{'; largest differences: ' + values if values else ''}")

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import golden
-from conftest import relative_error
+from conftest import assert_equal, relative_error
 from test_architectures import NAMES
 
 TEXTS = ["a quiet harbor", "the Engine repairs a ladder", "x " * 40, "naïve café"]
@@ -64,7 +64,8 @@ def changed(value):
 
 def test_saved_model(aoe, model):
     got, messages = embed(aoe, model)
-    assert relative_error(got, reference(model)) < 1e-5 and "unknown key" not in messages
+    assert_equal(got, reference(model), 1e-5)
+    assert "unknown key" not in messages
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json", "sentence_bert_config.json", "1_Pooling/config.json",

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import zstandard
 
+from conftest import record
+
 MODELS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
 SCRIPTS = {"Chinese": (0x4E00, 0x9FA5), "Arabic": (0x0620, 0x064A), "Cyrillic": (0x0410, 0x044F), "Devanagari": (0x0905, 0x0939),
            "Hangul": (0xAC00, 0xD7A3), "Greek": (0x03B1, 0x03C9), "emoji": (0x1F300, 0x1F64F)}
@@ -55,6 +57,7 @@ def test_embeddings_and_tokens(aoe, peers, texts, name):
     want = reference.encode(texts, batch_size=16, normalize_embeddings=True, show_progress_bar=False)
     got = aoe.embed(folder, texts, "--normalize")
     cosine = (got * want).sum(1) / np.linalg.norm(got, axis=1) / np.linalg.norm(want, axis=1)
+    record("1 - cosine", 1 - cosine.min())
     assert cosine.min() >= 0.999999, f"text {cosine.argmin()}: cosine {cosine.min()}"
 
 
@@ -71,4 +74,5 @@ def test_sts_benchmark(aoe, peers, shared, name):
     want = spearmanr((first * second).sum(1), [float(row[0]) for row in rows]).statistic
     done = aoe.run("eval", "sts", "-q", "-m", peers / "models" / name, table, "--dtype", "f32", "--json")
     got = json.loads(done.stdout.splitlines()[-1])["spearman"]
+    record("points of the STS score", abs(100 * got - 100 * want))
     assert 100 * got == pytest.approx(100 * want, abs=0.01)

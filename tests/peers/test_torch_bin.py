@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from conftest import relative_error
+from conftest import assert_equal
 
 TEXTS = ["a quiet harbor", "", "the engine repairs a ladder", "x " * 40]
 
@@ -64,7 +64,7 @@ FORMS = {
 def test_single_file(aoe, model, copy, form):
     folder, weights = copy
     torch.save(FORMS[form](weights), folder / "pytorch_model.bin")
-    assert relative_error(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS)) == 0
+    assert_equal(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS), 0)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -72,7 +72,7 @@ def test_legacy_format(aoe, model, copy, form):
     """The format of PyTorch before version 1.6."""
     folder, weights = copy
     torch.save(FORMS[form](weights), folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
-    assert relative_error(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS)) == 0
+    assert_equal(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS), 0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -83,7 +83,7 @@ def test_data_types(aoe, model, copy, dtype):
     got = aoe.embed(folder, TEXTS)
     (folder / "pytorch_model.bin").unlink()
     save_file(weights, folder / "model.safetensors")
-    assert relative_error(got, aoe.embed(folder, TEXTS)) == 0
+    assert_equal(got, aoe.embed(folder, TEXTS), 0)
 
 
 def test_shards(aoe, model, copy):
@@ -95,7 +95,7 @@ def test_shards(aoe, model, copy):
         torch.save({name: weights[name] for name in part}, folder / file)
         index.update({name: file for name in part})
     (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}))
-    assert relative_error(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS)) == 0
+    assert_equal(aoe.embed(folder, TEXTS), aoe.embed(model, TEXTS), 0)
 
 
 def test_training_from_bin(aoe, copy, tmp_path):
