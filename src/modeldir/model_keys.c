@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "encoder/arch.h"
-#include "modeldir/json_keys.h"
+#include "base/json_keys.h"
 #include "modeldir/layout.h"
 
 /* Parses the file DIR/name. If the file does not exist, sets *root to NULL and returns 0. Sets *path to the path of the file.

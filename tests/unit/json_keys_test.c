@@ -12,7 +12,7 @@
 #include "../support/support.h"
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
-#include "modeldir/json_keys.h"
+#include "base/json_keys.h"
 
 static char *dir;
 static int n_warnings;

@@ -6,8 +6,8 @@
  * A key that is on no list is ignored with a warning. A new architecture adds one line to `architectures` in json_keys.c, and a
  * new module of sentence-transformers one line to `modules`.
  */
-#ifndef AOEI_MODELDIR_JSON_KEYS_H
-#define AOEI_MODELDIR_JSON_KEYS_H
+#ifndef AOEI_BASE_JSON_KEYS_H
+#define AOEI_BASE_JSON_KEYS_H
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
  * The lists of keys. The keys of config.json are those of the configuration classes of the library transformers and of the
  * published configurations; other keys are those that sentence-transformers, PEFT and transformers write.
  */
-#include "modeldir/json_keys.h"
+#include "base/json_keys.h"
 
 #include <stdint.h>
 #include <stdio.h>
