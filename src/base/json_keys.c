@@ -18,7 +18,7 @@
     SIZES                                                                                                                      \
     "hidden_act hidden_dropout_prob attention_probs_dropout_prob layer_norm_eps position_embedding_type feed_forward_type "    \
     "is_decoder add_cross_attention embedding_size "
-#define ROPE "rope_theta rope_scaling rope_parameters partial_rotary_factor "
+#define ROPE "rope_theta rope_scaling rope_parameters partial_rotary_factor original_max_position_embeddings "
 #define CAUSAL                                                                                                                 \
     SIZES ROPE "hidden_act num_key_value_heads head_dim rms_norm_eps attention_bias attention_dropout mlp_bias is_causal "     \
                "use_bidirectional_attention sliding_window use_sliding_window max_window_layers layer_types pretraining_tp "
@@ -135,6 +135,39 @@ static const char *const other_keys[] = {
     [AOEI_KEYS_SPECIAL_TOKENS] = "bos_token eos_token unk_token sep_token pad_token cls_token mask_token "
                                  "additional_special_tokens extra_special_tokens image_token boi_token eoi_token audio_token "
                                  "boa_token eoa_token video_token ",
+    [AOEI_KEYS_ROPE] = "rope_type type rope_theta partial_rotary_factor factor original_max_position_embeddings "
+                       "attention_factor beta_fast beta_slow mscale mscale_all_dim truncate low_freq_factor high_freq_factor "
+                       "short_factor long_factor mixed_b finetuned ",
+    [AOEI_KEYS_AOE] = "format_version pooling prompts max_length normalize dense modules lowercase include_prompt truncate_dim "
+                      "similarity bidirectional_from training ",
+    [AOEI_KEYS_TOKENIZER_JSON] =
+        "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model ",
+    [AOEI_KEYS_ADDED_TOKEN] = "id content single_word lstrip rstrip normalized special ",
+};
+
+/* The keys of components of tokenizers in addition to "type", by type. Components of several sections may have one type. */
+static const struct {
+    const char *type, *keys;
+} components[] = {
+    {"BertNormalizer", "clean_text handle_chinese_chars strip_accents lowercase "},
+    {"Strip", "strip_left strip_right "},
+    {"Replace", "pattern content "},
+    {"Prepend", "prepend "},
+    {"Precompiled", "precompiled_charsmap "},
+    {"Sequence", "normalizers pretokenizers processors "},
+    {"ByteLevel", "add_prefix_space trim_offsets use_regex "},
+    {"Digits", "individual_digits "},
+    {"Metaspace", "replacement prepend_scheme split add_prefix_space str_rep "},
+    {"Punctuation", "behavior "},
+    {"Split", "pattern behavior invert "},
+    {"TemplateProcessing", "single pair special_tokens "},
+    {"BertProcessing", "sep cls "},
+    {"RobertaProcessing", "sep cls trim_offsets add_prefix_space "},
+    {"WordPiece", "unk_token continuing_subword_prefix max_input_chars_per_word vocab "},
+    {"BPE",
+     "dropout unk_token continuing_subword_prefix end_of_word_suffix fuse_unk byte_fallback ignore_merges vocab merges "},
+    {"Unigram", "unk_id vocab byte_fallback "},
+    {"WordLevel", "unk_token vocab "},
 };
 
 /* Keys that have no effect only if they are unset (null, false, or an empty string, list or object), or if they have one of
@@ -178,7 +211,56 @@ static const char *keys_of(aoei_key_file kind, const char *subject) {
         for (size_t i = 0; subject && i < sizeof modules / sizeof *modules; i++)
             if (!strcmp(modules[i].class_name, subject))
                 return modules[i].keys;
-    return kind == AOEI_KEYS_CONFIG || kind == AOEI_KEYS_MODULE ? NULL : other_keys[kind];
+    if (kind == AOEI_KEYS_COMPONENT)
+        for (size_t i = 0; subject && i < sizeof components / sizeof *components; i++)
+            if (!strcmp(components[i].type, subject))
+                return components[i].keys;
+    return (size_t)kind < sizeof other_keys / sizeof *other_keys ? other_keys[kind] : NULL;
+}
+
+/* Returns 1 if the key `key` is on a list. */
+static int is_known(const char *keys, const char *key, aoei_key_file kind) {
+    return is_on(keys, key) || (kind == AOEI_KEYS_CONFIG && is_on(config_keys, key)) ||
+           (kind == AOEI_KEYS_COMPONENT && !strcmp(key, "type"));
+}
+
+static void add_unknown(aoei_unknown_keys *u, const char *within, const char *key) {
+    const size_t at = strlen(u->names);
+    if (u->n++ < 5)
+        snprintf(u->names + at, sizeof u->names - at, "%s\"%.30s%s%.40s\"", at ? ", " : "", within ? within : "",
+                 within ? "." : "", key);
+}
+
+void aoei_json_keys_collect(aoei_unknown_keys *unknown, const json_t *object, aoei_key_file kind, const char *subject,
+                            const char *within) {
+    const char *const keys = keys_of(kind, subject), *key;
+    const json_t *v;
+    json_object_foreach((json_t *)(uintptr_t)object, key, v) if (!is_known(keys, key, kind)) add_unknown(unknown, within, key);
+}
+
+void aoei_json_keys_warn(const aoei_unknown_keys *unknown, const char *file, const aoei_log *log) {
+    const size_t n = unknown->n;
+    if (n)
+        aoei_log_write(log, AOE_LOG_WARNING,
+                       "%s: unknown key%s %s%s ignored; if another library uses %s, its embeddings may differ", file,
+                       n > 1 ? "s" : "", unknown->names,
+                       n > 5   ? " and others are"
+                       : n > 1 ? " are"
+                               : " is",
+                       n > 1 ? "them" : "it");
+}
+
+/* Collects the unknown keys of rope_scaling or rope_parameters, which may contain one object for each type of layers. */
+static void collect_rope(aoei_unknown_keys *unknown, const json_t *rope, const char *within) {
+    static const char types[] = "full_attention sliding_attention ";
+    const char *key;
+    const json_t *v;
+    json_object_foreach((json_t *)(uintptr_t)rope, key, v) {
+        if (is_on(types, key) && (json_is_object(v) || json_is_null(v)))
+            aoei_json_keys_collect(unknown, v, AOEI_KEYS_ROPE, NULL, within);
+        else if (!is_known(other_keys[AOEI_KEYS_ROPE], key, AOEI_KEYS_ROPE))
+            add_unknown(unknown, within, key);
+    }
 }
 
 /* Checks the value of a key in `limited`. Sets *found to 1 if the key is in `limited`. */
@@ -200,26 +282,19 @@ static int check_value(aoei_key_file kind, const char *key, const json_t *v, int
 int aoei_json_keys_check(const json_t *object, aoei_key_file kind, const char *subject, const char *file, const aoei_log *log,
                          aoe_error *err) {
     const char *const keys = keys_of(kind, subject), *key;
-    char unknown[400] = "";
-    size_t n = 0;
+    aoei_unknown_keys unknown = {0};
     const json_t *v;
     json_object_foreach((json_t *)(uintptr_t)object, key, v) {
-        int known = is_on(keys, key) || (kind == AOEI_KEYS_CONFIG && is_on(config_keys, key));
+        int known = is_known(keys, key, kind);
         const int rc = check_value(kind, key, v, &known, file, err);
         if (rc)
             return rc;
-        const size_t at = strlen(unknown);
-        if (!known && n++ < 5)
-            snprintf(unknown + at, sizeof unknown - at, "%s\"%.60s\"", at ? ", " : "", key);
+        if (!known)
+            add_unknown(&unknown, NULL, key);
+        else if (kind == AOEI_KEYS_CONFIG && (!strcmp(key, "rope_scaling") || !strcmp(key, "rope_parameters")))
+            collect_rope(&unknown, v, key);
     }
-    if (n)
-        aoei_log_write(log, AOE_LOG_WARNING,
-                       "%s: unknown key%s %s%s ignored; if another library uses %s, its embeddings may differ", file,
-                       n > 1 ? "s" : "", unknown,
-                       n > 5   ? " and others are"
-                       : n > 1 ? " are"
-                               : " is",
-                       n > 1 ? "them" : "it");
+    aoei_json_keys_warn(&unknown, file, log);
     return 0;
 }
 

@@ -66,6 +66,8 @@ static void open_tokenizer(void *arg) {
 static int check_weights_and_open_tokenizer(aoe_model *m, aoe_error *err) {
     tokenizer_work work = {.model = m};
     const int rc = aoei_weight_tensors_check_values(&m->files, &m->config, m->ctx->pool, open_tokenizer, &work, err);
+    if (m->tokenizer)
+        aoei_tokenizer_warn(m->tokenizer, m->files.dir, &m->ctx->log);
     return rc || !work.rc ? rc : aoei_fail(err, work.rc, "%s", work.error.message);
 }
 

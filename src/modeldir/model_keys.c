@@ -96,6 +96,8 @@ int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *
     if (!rc && f->base_dir)
         rc = check_file(f->dir, AOEI_PEFT_CONFIG, AOEI_KEYS_ADAPTERS, NULL, log, err);
     if (!rc)
+        rc = check_file(aoei_settings_dir(f), "aoe.json", AOEI_KEYS_AOE, NULL, log, err);
+    if (!rc)
         rc = check_modules(aoei_settings_dir(f), log, err);
     if (!rc)
         rc = check_file(dir, tokenizer, AOEI_KEYS_TOKENIZER, NULL, log, err);

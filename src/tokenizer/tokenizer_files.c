@@ -4,6 +4,7 @@
 #include "tokenizer/tokenizer_files.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -99,6 +100,12 @@ int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error
 fail:
     aoe_tokenizer_close(t);
     return rc;
+}
+
+void aoei_tokenizer_warn(const aoe_tokenizer *t, const char *dir, const aoei_log *log) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    aoei_json_keys_warn(&t->unknown, path, log);
 }
 
 int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "base/log.h"
 #include "tokenizer/tokenizer_vocab.h"
 
 /* Opens a tokenizer as aoe_tokenizer_open does. If the directory contains no tokenizer files, however, sets *t to NULL and
@@ -26,5 +27,9 @@ int aoei_tokenizer_parse_vocab(aoe_tokenizer **t, const aoei_vocab_files *files,
 /* Writes byte-for-byte copies of the tokenizer's files into the directory dir, which must exist. The contents are in memory, so
  * the original files need not exist any more. */
 int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err);
+
+/* Writes a warning that names the unknown keys of the tokenizer.json of t to `log`, if there are any. dir: directory of the
+ * file, for the message. */
+void aoei_tokenizer_warn(const aoe_tokenizer *t, const char *dir, const aoei_log *log);
 
 #endif

@@ -14,6 +14,7 @@
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_config.h"
+#include "tokenizer/tokenizer_keys.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/vocab_scan.h"
 
@@ -28,6 +29,7 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const 
     if (strcmp(version, "1.0") != 0)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: version \"%s\" is not supported; save the tokenizer as version 1.0", path,
                          version);
+    aoei_tokenizer_keys_collect(&t->unknown, root);
     if ((rc = aoei_tokenizer_config_apply(root, config, config_path, err)) ||
         (rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
         (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||

@@ -6,6 +6,7 @@
 #define AOEI_TOKENIZER_TOKENIZER_PARTS_H
 
 #include "aoe.h"
+#include "base/json_keys.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/postprocessor.h"
@@ -26,6 +27,7 @@ struct aoe_tokenizer {
     aoei_postprocessor post;
     int truncate_left; /* 1: texts that are too long are truncated at their start; 0: at their end */
     aoei_kept_file file[AOEI_FILE_COUNT];
+    aoei_unknown_keys unknown; /* keys of tokenizer.json that are ignored */
 };
 
 #endif

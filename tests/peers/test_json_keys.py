@@ -2,9 +2,11 @@
 """The keys of JSON files. Files that the libraries write cause no warning. If one key of a file is changed, aoe gives the
 embeddings of sentence-transformers, rejects the model, or writes a warning that names the key."""
 import json
+import shutil
 import subprocess
 
 import pytest
+import torch
 
 import golden
 from conftest import assert_equal, relative_error
@@ -38,10 +40,10 @@ def model(aoe, tmp_path_factory):
     return folder / "saved"
 
 
-def reference(folder):
+def reference(folder, **options):
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(folder), device="cpu").encode(TEXTS, show_progress_bar=False)
+    return SentenceTransformer(str(folder), device="cpu").encode(TEXTS, show_progress_bar=False, **options)
 
 
 def embed(aoe, folder):
@@ -88,4 +90,50 @@ def test_changed_keys(aoe, model, file):
                 wrong.append(key)
     finally:
         path.write_text(original)
+    assert not wrong
+
+
+ROPES = {
+    "default": dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=1.0),
+    "linear": dict(rope_type="linear", rope_theta=1e4, factor=2.0),
+    "dynamic": dict(rope_type="dynamic", rope_theta=1e4, factor=2.0),
+    "llama3": dict(rope_type="llama3", rope_theta=1e4, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                   original_max_position_embeddings=16),
+    "yarn": dict(rope_type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=16, attention_factor=1.2,
+                 beta_fast=8.0, beta_slow=2.0, mscale=0.7, mscale_all_dim=0.3, truncate=False),
+    "longrope": dict(rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.5, 3.0, 2.0], long_factor=[2.0, 4.1, 6.3, 9.0],
+                     factor=2.0, attention_factor=1.1, original_max_position_embeddings=16),
+}
+
+
+@pytest.mark.parametrize("kind", ROPES)
+def test_changed_rope_keys(aoe, model, tmp_path, kind):
+    """The keys of rope_parameters and rope_scaling of a LLaMA model with the tokenizer of another model."""
+    from transformers import LlamaConfig, LlamaModel
+
+    folder = tmp_path / "llama"
+    shutil.copytree(model, folder)
+    vocab = json.loads((model / "config.json").read_text())["vocab_size"]
+    config = LlamaConfig(vocab_size=vocab, hidden_size=128, num_hidden_layers=2, num_attention_heads=16, intermediate_size=24,
+                         max_position_embeddings=64, rope_parameters=dict(ROPES[kind]))
+    torch.manual_seed(1)
+    LlamaModel(config).save_pretrained(folder)
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 64}')
+    path, saved, wrong = folder / "config.json", json.loads((folder / "config.json").read_text()), []
+    values = [(None, None), ("new_key", 1), *ROPES[kind].items()]
+    for place in ("rope_parameters", "rope_scaling"):
+        for key, value in values:
+            rope = dict(ROPES[kind])
+            if key:
+                rope[key] = value[::-1] if isinstance(value, list) else changed(value)
+            path.write_text(json.dumps({**{k: v for k, v in saved.items() if k != "rope_parameters"}, place: rope}))
+            got, messages = embed(aoe, folder)
+            if key and (got is None or f'{key}"' in messages):
+                continue
+            try:
+                want = reference(folder, batch_size=1)  # the scaling depends on the longest text of a batch
+            except Exception:  # transformers cannot open the model
+                continue
+            if got is None or relative_error(got, want) > 1e-5:
+                wrong.append((place, key))
     assert not wrong

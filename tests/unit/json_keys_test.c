@@ -63,7 +63,7 @@ static int open_with(const char *name, const char *text, aoe_error *err) {
     const int rc = open_model(err);
     write_model();
     char *path = test_path(dir, name);
-    if (!strcmp(name, "special_tokens_map.json"))
+    if (!strcmp(name, "special_tokens_map.json") || !strcmp(name, "aoe.json") || !strcmp(name, "tokenizer.json"))
         remove(path);
     free(path);
     return rc;
@@ -77,6 +77,7 @@ static void warns_about_unknown_keys(void **state) {
                  {"config_sentence_transformers.json", "{\"new_key\": null}"},
                  {"1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"new_key\": false}"},
                  {"tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\", \"new_key\": {}}"},
+                 {"aoe.json", "{\"format_version\": 1, \"new_key\": 1}"},
                  {"special_tokens_map.json", "{\"new_key\": \"x\"}"}};
     aoe_error err;
     char text[600];
@@ -98,6 +99,65 @@ static void warns_about_unknown_keys(void **state) {
     assert_int_equal(open_with("config.json", text, &err), 0);
     test_message(last, "\"a5\" and others are ignored");
     assert_null(strstr(last, "a6"));
+}
+
+/* Tests the keys of objects in rope_parameters and rope_scaling. */
+static void warns_about_keys_of_rotary_positions(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *text, *warning;
+    } cases[] = {
+        {"llama", "{\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2, \"attention_factor\": 1}}", NULL},
+        {"llama", "{\"rope_parameters\": {\"rope_type\": \"default\", \"new_key\": 1}, \"a\": 1}",
+         "unknown keys \"rope_parameters.new_key\", \"a\" are ignored"},
+        {"gemma3_text",
+         "{\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"default\"}, \"sliding_attention\": null}}", NULL},
+        {"gemma3_text", "{\"rope_parameters\": {\"sliding_attention\": {\"new_key\": 1}}}",
+         "unknown key \"rope_parameters.new_key\" is ignored"},
+    };
+    const aoei_log log = {.fn = on_log};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *root = json_loads(cases[i].text, 0, NULL);
+        assert_non_null(root);
+        n_warnings = 0;
+        assert_int_equal(aoei_json_keys_check(root, AOEI_KEYS_CONFIG, cases[i].type, "x", &log, NULL), 0);
+        assert_int_equal(n_warnings, cases[i].warning ? 1 : 0);
+        if (cases[i].warning)
+            test_message(last, cases[i].warning);
+        json_decref(root);
+    }
+}
+
+/* Tests the keys of tokenizer.json and of its components. */
+static void warns_about_keys_of_tokenizers(void **state) {
+    (void)state;
+    static const char model[] = "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"vocab\": {\"[UNK]\": 0}%s}";
+    static const struct {
+        const char *before, *in_model, *warning;
+    } cases[] = {
+        {"\"version\": \"1.0\", \"decoder\": {\"type\": \"x\", \"new\": 1}, \"normalizer\": {\"type\": \"Lowercase\"}, ", "",
+         NULL},
+        {"\"new_key\": 1, ", "", "tokenizer.json: unknown key \"new_key\" is ignored"},
+        {"", ", \"new_key\": 1", "unknown key \"model.new_key\" is ignored"},
+        {"\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Lowercase\", \"new_key\": 1}]}, ", "",
+         "unknown key \"normalizer.new_key\" is ignored"},
+        {"\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"use_regex\": true, \"new_key\": 1}, ", "",
+         "unknown key \"pre_tokenizer.new_key\" is ignored"},
+        {"\"added_tokens\": [{\"id\": 0, \"content\": \"[UNK]\", \"special\": true, \"new_key\": 1}], ", "",
+         "unknown key \"added_tokens.new_key\" is ignored"},
+    };
+    aoe_error err;
+    char part[300], text[600];
+    write_model();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(part, sizeof part, model, cases[i].in_model);
+        snprintf(text, sizeof text, "{%s%s}", cases[i].before, part);
+        if (open_with("tokenizer.json", text, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(n_warnings, cases[i].warning ? 1 : 0);
+        if (cases[i].warning)
+            test_message(last, cases[i].warning);
+    }
 }
 
 static void rejects_keys_that_change_embeddings(void **state) {
@@ -186,10 +246,9 @@ static int end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(warns_about_unknown_keys),
-        cmocka_unit_test(rejects_keys_that_change_embeddings),
-        cmocka_unit_test(knows_the_keys_of_architectures),
-        cmocka_unit_test(reports_failed_allocations),
+        cmocka_unit_test(warns_about_unknown_keys),        cmocka_unit_test(warns_about_keys_of_rotary_positions),
+        cmocka_unit_test(warns_about_keys_of_tokenizers),  cmocka_unit_test(rejects_keys_that_change_embeddings),
+        cmocka_unit_test(knows_the_keys_of_architectures), cmocka_unit_test(reports_failed_allocations),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
