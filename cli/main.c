@@ -22,7 +22,7 @@
 #define PLOT_COMMANDS(X) \
     X(plot_density) X(plot_lengths) X(plot_saturation) X(plot_curve) X(plot_grid)
 #define TOP_COMMANDS(X) \
-    X(init) X(pretrain) X(train) X(data) X(grid) X(compare) X(eval) X(plot) X(embed) X(similarity) X(tokenize) \
+    X(init) X(pretrain) X(train) X(data) X(grid) X(compare) X(eval) X(plot) X(embed) X(similarity) X(rerank) X(tokenize) \
     X(info) X(pull) X(models) X(convert) X(merge) X(whiten) X(verify) X(bench)
 /* clang-format on */
 

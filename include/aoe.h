@@ -216,6 +216,9 @@ typedef enum aoe_score_activation {
 AOE_API size_t aoe_model_classes(const aoe_model *m);
 /* Returns the activation function of a cross-encoder. */
 AOE_API aoe_score_activation aoe_model_activation(const aoe_model *m);
+/* Returns the name of output i of a cross-encoder from config.json (id2label), for example "entailment"; borrowed from m.
+ * Returns NULL if the output has no name, or if there is no output i. */
+AOE_API const char *aoe_model_class_name(const aoe_model *m, size_t i);
 /* Returns the name of an activation function: "logit", "sigmoid", "softmax" or "tanh"; static string. NULL: unknown value. */
 AOE_API const char *aoe_score_activation_name(aoe_score_activation a);
 /* Computes the scores of n pairs of texts with a cross-encoder: the embedder `e` must belong to a model that was opened with
@@ -315,6 +318,8 @@ struct aoe_model_options {
      * is opened in this way computes no embeddings; `pooling` and `normalize` must be AUTO. 0 (default): open an embedding
      * model; a classification head is ignored */
     int cross_encoder;
+    int activation;      /* cross-encoders: an aoe_score_activation that replaces the activation function of the model; AOE_AUTO
+                            (default): that of the model */
     int prompt_optional; /* 1: if the model directory has no prompt prompt_name, its default prompt is used; 0 (default): this
                             is an error */
 };

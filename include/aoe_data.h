@@ -90,6 +90,17 @@ typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
 AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_fn fn, void *AOE_NULLABLE user,
                            aoe_error *AOE_NULLABLE err);
 
+/* Receives the two texts of a row, borrowed for the call. line: line number of the row in the file, counted from 1. Returns 0
+ * to continue. Otherwise it sets *err and returns an error code; aoe_text_pairs_read then stops and returns this code. */
+typedef int (*aoe_text_pair_fn)(void *user, aoe_text text1, aoe_text text2, size_t line, aoe_error *err);
+/* Calls fn with the two texts of each row of a table in file order; labels are not needed. The columns are assigned to the
+ * roles text1 and text2 by o->columns, for example "text1=query,text2=document", or by their names: text1, sentence1,
+ * question1, premise, query, question or context; text2, sentence2, question2, hypothesis, document, positive or sentence. A
+ * text may be empty. Only the options columns, input_format and delimiter are used. Errors: as aoe_texts_read; a value that is
+ * a list is an error, too; AOE_EARG (o->columns is malformed). */
+AOE_API int aoe_text_pairs_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_pair_fn fn,
+                                void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
+
 /* -------------------------------------------------------------- common types */
 
 /* Rules for comparing two texts. Each rule also ignores the differences that the rules above it ignore. */

@@ -34,6 +34,7 @@ typedef struct cli_model_options {
 enum {
     CLI_GENERAL_COUNT = 4,
     CLI_MODEL_COUNT = 11,
+    CLI_SCORE_MODEL_COUNT = 8, /* number of the first options of cli_model_table, which also apply to cross-encoders */
     CLI_CHUNK_COUNT = 2,
     CLI_TABLE_COUNT = 3,
     CLI_INPUT_COUNT = 2,

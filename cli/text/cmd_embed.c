@@ -2,13 +2,12 @@
  * Implements `aoe embed`: reads texts from lines or tables, computes one embedding per text, and writes the embeddings in the
  * order of the input. Texts are processed in batches, so memory use does not depend on the size of the input.
  */
-#include "aoe_data.h"
 #include "base/path.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
 #include "cli/common/float_text.h"
-#include "cli/common/text_input.h"
+#include "cli/common/text_files.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,12 +31,8 @@ typedef struct options {
 
 typedef struct job {
     cli_session session;
-    cli_lines lines;
-    cli_batch batch;
+    cli_text_files input;
     cli_progress progress;
-    const char *table_path; /* path of the table that is being read, borrowed; NULL: lines are read */
-    size_t row;             /* number of texts that were read from the current table */
-    int reported;           /* 1: embedding or writing failed while a table was read, and the error was reported */
     cli_file out;
     /* temporary file for the embeddings, owned; used if the output is a .npy file whose header cannot be rewritten, otherwise
      * NULL */
@@ -127,8 +122,8 @@ static void write_text(job *j, const float *v, char separator) {
 }
 
 /* Writes the JSON object of text i of the batch. v: embedding of the text. */
-static int write_jsonl(job *j, size_t i, const float *v) {
-    json_t *text = cli_json_text(j->batch.text[i].data, j->batch.text[i].len);
+static int write_jsonl(job *j, const cli_batch *batch, size_t i, const float *v) {
+    json_t *text = cli_json_text(batch->text[i].data, batch->text[i].len);
     fputs("{\"text\":", j->to);
     int failed = !text || cli_put_json(j->to, text);
     json_decref(text);
@@ -157,13 +152,13 @@ static void normalize(float *v, size_t n) {
 
 /* Writes the embeddings of the batch. Counts the texts that were truncated, that were split into chunks, and that have no
  * tokens. */
-static int write_batch(job *j) {
-    for (size_t i = 0; i < j->batch.n; i++) {
+static int write_batch(job *j, const cli_batch *batch) {
+    for (size_t i = 0; i < batch->n; i++) {
         float *v = j->vectors + i * j->model_dims;
         if (j->normalize && j->dims < j->model_dims)
             normalize(v, j->dims);
         if (j->format == FORMAT_JSONL) {
-            if (write_jsonl(j, i, v))
+            if (write_jsonl(j, batch, i, v))
                 return 1;
         } else if (j->format == FORMAT_NPY) {
             write_floats(j->to, v, j->dims);
@@ -180,96 +175,25 @@ static int write_batch(job *j) {
     return j->to == j->spool ? 0 : cli_file_check(&j->out);
 }
 
-/* Reports an error of aoe_embed. If a text caused the error, the message contains the file and the line of the text. */
-static int report_failure(const job *j, const aoe_error *err) {
-    size_t i = aoe_embed_failed_text(j->session.embedder);
-    if (i >= j->batch.n)
-        return cli_fail("%s", err->message);
-    if (j->table_path)
-        return cli_fail("%s: text %zu: %s", j->batch.name[i], j->batch.number[i], err->message);
-    return cli_fail("%s:%zu: %s", j->batch.name[i], j->batch.number[i], err->message);
-}
-
-/* Embeds the texts of the current batch and writes the embeddings. */
-static int embed_batch(job *j) {
+/* Receives a batch of texts: embeds the texts and writes the embeddings. */
+static int embed_batch(void *user, const cli_batch *batch) {
+    job *j = user;
     aoe_error err;
-    if (aoe_embed(j->session.embedder, j->batch.text, j->batch.n, j->vectors, j->info, &err))
-        return report_failure(j, &err);
-    const int code = write_batch(j);
-    j->texts += j->batch.n;
-    j->empty += j->batch.empty;
+    if (aoe_embed(j->session.embedder, batch->text, batch->n, j->vectors, j->info, &err))
+        return cli_text_files_fail(&j->input, aoe_embed_failed_text(j->session.embedder), &err);
+    const int code = write_batch(j, batch);
+    j->texts += batch->n;
+    j->empty += batch->empty;
     cli_progress_update(&j->progress, j->texts, 0, NULL, -1, NULL);
     return code;
 }
 
-/* Embeds the lines of n files. */
-static int embed_lines(job *j, const char *const *path, size_t n) {
-    int more = 0, code = cli_lines_open(&j->lines, path, n);
-    while (!code && (more = cli_batch_read(&j->batch, &j->lines)) > 0)
-        code = embed_batch(j);
-    cli_lines_close(&j->lines);
-    return code || more < 0;
-}
-
-/* Callback of aoe_texts_read. Adds a text of a table to the batch, and embeds the batch if it is full. */
-static int take_text(void *user, aoe_text text, aoe_error *err) {
-    job *j = user;
-    cli_batch_add(&j->batch, text, j->table_path, ++j->row);
-    if (!cli_batch_is_full(&j->batch))
-        return 0;
-    cli_batch_finish(&j->batch);
-    j->reported = embed_batch(j);
-    cli_batch_clear(&j->batch);
-    if (j->reported)
-        *err = (aoe_error){.code = AOE_ECANCELLED};
-    return j->reported ? AOE_ECANCELLED : 0;
-}
-
-/* Embeds the texts of a table. */
-static int embed_table(job *j, const char *path, const aoe_table_options *t) {
-    aoe_error err;
-    j->table_path = path;
-    j->row = 0;
-    cli_batch_clear(&j->batch);
-    const int code = aoe_texts_read(path, t, take_text, j, &err);
-    if (code)
-        return j->reported ? 1 : cli_fail("%s", err.message);
-    cli_batch_finish(&j->batch);
-    j->reported = j->batch.n ? embed_batch(j) : 0;
-    j->table_path = NULL;
-    return j->reported;
-}
-
-/* Returns 1 if aoe_texts_read must read the file: the options or the file extension say that it is a table or is compressed.
- * Also returns 1 if --columns was given, because aoe_texts_read reports an error if the file has no columns. */
-static int is_table(const char *path, const aoe_table_options *t) {
-    static const char *const extensions[] = {".tsv", ".csv", ".jsonl", ".gz", ".zst"};
-    if (t->input_format != AOE_TABLE_AUTO)
-        return t->input_format != AOE_TABLE_TXT || t->delimiter || t->columns;
-    if (t->delimiter || t->columns)
-        return 1;
-    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
-        if (aoei_name_ends_with(path, extensions[i]))
-            return 1;
-    return 0;
-}
-
-/* Embeds the texts of all files. If no file is a table, the files are read as one sequence of lines. */
+/* Embeds the texts of all files. */
 static int embed_all(job *j, const cli_args *args, const aoe_table_options *t) {
-    static const char *const standard_input[] = {"-"};
-    const char *const *path = args->n ? args->operand : standard_input;
-    const size_t n = args->n ? args->n : 1;
-    size_t tables = 0;
-    aoe_table_options one = *t; /* if `columns` were NULL, aoe_texts_read would read all text columns and mix their texts */
-    one.columns = t->columns ? t->columns : "";
-    int code = 0;
-    for (size_t i = 0; i < n; i++)
-        tables += (size_t)is_table(path[i], t);
+    j->input.use = embed_batch;
+    j->input.user = j;
     cli_progress_begin(&j->progress, "embedding", "texts", 0);
-    if (!tables)
-        code = embed_lines(j, path, n);
-    for (size_t i = 0; tables && i < n && !code; i++)
-        code = is_table(path[i], t) ? embed_table(j, path[i], &one) : embed_lines(j, &path[i], 1);
+    const int code = cli_text_files_read(&j->input, args, t);
     cli_progress_end(&j->progress);
     return code;
 }
@@ -362,7 +286,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
         return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir, o->dims);
     if (begin_output(j, o->output))
         return 1;
-    cli_batch_create(&j->batch, BATCH, BATCH_BYTES);
+    cli_batch_create(&j->input.batch, BATCH, BATCH_BYTES);
     j->vectors = cli_realloc(NULL, BATCH * j->model_dims * sizeof *j->vectors);
     j->info = cli_realloc(NULL, BATCH * sizeof *j->info);
     j->line = cli_realloc(NULL, j->dims * (CLI_FLOAT_MAX + 1));
@@ -409,8 +333,7 @@ static int run_command(int argc, char **argv) {
         cli_set_quiet(o.general.quiet);
         code = run_job(&j, &o, &args);
         cli_file_abort(&j.out);
-        cli_batch_destroy(&j.batch);
-        cli_lines_close(&j.lines);
+        cli_batch_destroy(&j.input.batch);
         cli_session_close(&j.session);
         if (j.spool)
             fclose(j.spool);

@@ -3,6 +3,7 @@
  */
 #include "encoder/classification_head.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -15,6 +16,12 @@ size_t aoei_head_classes(const json_t *config) {
     if (json_object_size(labels))
         return json_object_size(labels);
     return json_is_integer(number) && json_integer_value(number) > 0 ? (size_t)json_integer_value(number) : 0;
+}
+
+const char *aoei_head_class_name(const json_t *config, size_t i) {
+    char key[24];
+    snprintf(key, sizeof key, "%zu", i);
+    return json_string_value(json_object_get(json_object_get(config, "id2label"), key));
 }
 
 /* Reads the activation function of a dense layer. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "encoder/arch.h"
+#include "encoder/classification_head.h"
 #include "encoder/slots.h"
 #include "base/alloc.h"
 #include "nn/dtype.h"
@@ -101,6 +102,10 @@ size_t aoe_model_classes(const aoe_model *m) {
 
 aoe_score_activation aoe_model_activation(const aoe_model *m) {
     return m ? m->settings.activation : AOE_SCORE_LOGIT;
+}
+
+const char *aoe_model_class_name(const aoe_model *m, size_t i) {
+    return m && i < m->config.classes ? aoei_head_class_name(m->files.config_json, i) : NULL;
 }
 
 const char *aoe_score_activation_name(aoe_score_activation a) {

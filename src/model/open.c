@@ -42,6 +42,11 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
     if (o->cross_encoder && (o->pooling != AOE_POOLING_AUTO || o->normalize != AOE_AUTO))
         return aoei_fail(err, AOE_EARG,
                          "options.pooling and options.normalize have no effect on a cross-encoder; leave them unset");
+    if (o->activation != AOE_AUTO && (!o->cross_encoder || !aoe_score_activation_name((aoe_score_activation)o->activation)))
+        return aoei_fail(err, AOE_EARG,
+                         "options.activation is %d; use AOE_AUTO or, for a cross-encoder (options.cross_encoder), an "
+                         "aoe_score_activation",
+                         o->activation);
     return 0;
 }
 
@@ -96,6 +101,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
     if (!rc && m->config.classes)
         rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), err);
+    if (o->activation != AOE_AUTO)
+        m->settings.activation = (aoe_score_activation)o->activation;
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
@@ -160,7 +167,8 @@ void aoe_model_options_defaults(aoe_model_options *o) {
                              .pooling = AOE_POOLING_AUTO,
                              .max_length = AOE_AUTO,
                              .normalize = AOE_AUTO,
-                             .bidirectional_from = AOE_AUTO};
+                             .bidirectional_from = AOE_AUTO,
+                             .activation = AOE_AUTO};
 }
 
 int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {

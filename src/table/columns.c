@@ -14,7 +14,7 @@
 
 enum {
     MAX_ROLES = 3,
-    MAX_NAMES = 6,
+    MAX_NAMES = 7,
     LIST_SIZE = 400 /* size of the buffer for a list of column names in an error message, NUL included */
 };
 
@@ -36,6 +36,11 @@ static const role kinds[][MAX_ROLES] = {
     [AOE_EXAMPLES_TEXTS] = {{"text", {"text", "sentence"}}},
     [AOE_EXAMPLES_GROUPS] = {{"group", {"group", "image"}}, {"text", {"text", "caption", "sentence"}}},
 };
+
+/* The roles of pairs without labels, which a cross-encoder scores. */
+static const role unlabeled_pair[MAX_ROLES] = {
+    {"text1", {"text1", "sentence1", "question1", "premise", "query", "question", "context"}},
+    {"text2", {"text2", "sentence2", "question2", "hypothesis", "document", "positive", "sentence"}}};
 
 static size_t role_count(const role *r) {
     size_t n = 0;
@@ -205,8 +210,8 @@ static int parse_columns(const char *columns, const role *r, size_t n, aoe_text 
     return 0;
 }
 
-int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err) {
-    const role *r = kinds[kind];
+/* Selects the columns of the roles r. */
+static int select_roles(aoei_table *t, const role *r, const char *columns, aoe_error *err) {
     size_t n = role_count(r), index[MAX_ROLES];
     aoe_text given[MAX_ROLES] = {{NULL, 0}};
     int rc = columns ? parse_columns(columns, r, n, given, err) : 0;
@@ -214,6 +219,14 @@ int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *column
     for (size_t i = 0; !rc && i < n; i++)
         rc = resolve(t, &r[i], given[i], &index[i], err);
     return rc ? rc : aoei_table_select(t, index, n, err);
+}
+
+int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err) {
+    return select_roles(t, kinds[kind], columns, err);
+}
+
+int aoei_columns_select_pair(aoei_table *t, const char *columns, aoe_error *err) {
+    return select_roles(t, unlabeled_pair, columns, err);
 }
 
 /* Returns the number of roles of `kind` for which the table has a column. */

@@ -19,6 +19,9 @@
  *   recognized names and the columns of the table
  * - AOE_ENOMEM */
 int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err);
+/* Selects the two text columns of t for pairs without labels: the roles text1 and text2. columns and errors: as
+ * aoei_columns_select. */
+int aoei_columns_select_pair(aoei_table *t, const char *columns, aoe_error *err);
 /* Detects the kind of examples from the columns of t. Sets *kind to the first of these kinds for which t has all columns:
  * labeled pairs, triplets, positives. Errors: AOE_EFORMAT if t does not have all columns of any of these kinds. */
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err);

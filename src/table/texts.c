@@ -181,6 +181,33 @@ int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn,
     return rc;
 }
 
+/* Passes the rows of an open table to the callback. */
+static int pass_pairs(aoei_table *t, const char *columns, aoe_text_pair_fn fn, void *user, aoe_error *err) {
+    const receiver r = {.allow_empty = 1, .remedy = "correct the row"};
+    aoei_row row;
+    int rc = aoei_columns_select_pair(t, columns, err);
+    while (!rc && (rc = aoei_table_next(t, &row, err)) == 1) {
+        rc = 0;
+        for (size_t i = 0; i < 2 && !rc; i++)
+            if (row.field[i].kind != AOEI_FIELD_TEXT)
+                rc = bad_text(&r, t, &row, i, "the value is not a JSON string", err);
+        if (!rc && (rc = fn(user, row.field[0].text, row.field[1].text, row.line, err)))
+            aoei_error_prefix(err, "%s:%zu", aoei_table_name(t), row.line);
+    }
+    return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc; /* err already contains the message */
+}
+
+int aoe_text_pairs_read(const char *path, const aoe_table_options *o, aoe_text_pair_fn fn, void *user, aoe_error *err) {
+    AOEI_CHECK(err, path, fn);
+    AOEI_OPTIONS(aoe_table_options, o, err);
+    aoei_table *t = NULL;
+    int rc = aoei_table_open(&t, path, o, err);
+    if (!rc)
+        rc = pass_pairs(t, o ? o->columns : NULL, fn, user, err);
+    aoei_table_close(t);
+    return rc;
+}
+
 /* Callback that appends a text to the aoei_examples `user`. */
 static int append(void *user, aoe_text text, size_t line, aoe_error *err) {
     static const size_t one = 1;

@@ -108,6 +108,64 @@ static void test_bf16(void **state) {
         expect_logits(names[i], AOE_DTYPE_BF16, 4e-2);
 }
 
+/* Scores one pair. activation: value of options.activation. */
+static void score_with(aoe_context *ctx, int activation, float out[CLASSES]) {
+    const aoe_text a = aoe_text_of("w1 w2"), b = aoe_text_of("w3");
+    aoe_model_options o;
+    aoe_model *m;
+    aoe_embedder *e;
+    aoe_error err = {0};
+    aoe_model_options_defaults(&o);
+    o.cross_encoder = 1;
+    o.activation = activation;
+    if (aoe_model_open(&m, ctx, GOLDEN "bert", &o, &err) || aoe_embedder_create(&e, m, NULL, &err) ||
+        aoe_score_pairs(e, &a, &b, 1, out, NULL, &err))
+        fail_msg("%s", err.message);
+    if (activation != AOE_AUTO)
+        assert_int_equal(aoe_model_activation(m), activation);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+}
+
+/* options.activation replaces the activation function of the model. */
+static void test_activation(void **state) {
+    (void)state;
+    aoe_context *ctx = new_context(1);
+    float x[CLASSES], y[CLASSES];
+    score_with(ctx, AOE_AUTO, x);
+    score_with(ctx, AOE_SCORE_LOGIT, y);
+    assert_memory_equal(x, y, sizeof x);
+    score_with(ctx, AOE_SCORE_SIGMOID, y);
+    assert_float_equal(y[1], (float)(1 / (1 + exp(-(double)x[1]))), 1e-6);
+    score_with(ctx, AOE_SCORE_TANH, y);
+    assert_float_equal(y[1], (float)tanh((double)x[1]), 1e-6);
+    score_with(ctx, AOE_SCORE_SOFTMAX, y);
+    assert_float_equal(y[0] + y[1], 1, 1e-6);
+    assert_float_equal(y[1], (float)(1 / (1 + exp((double)x[0] - (double)x[1]))), 1e-6);
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    aoe_error err = {0};
+    aoe_model *m;
+    o.activation = AOE_SCORE_TANH;
+    assert_int_equal(aoe_model_open(&m, ctx, GOLDEN "bert", &o, &err), AOE_EARG);
+    o.cross_encoder = 1;
+    o.activation = 4;
+    assert_int_equal(aoe_model_open(&m, ctx, GOLDEN "bert", &o, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.activation"));
+    aoe_context_destroy(ctx);
+}
+
+/* Names of outputs are read from id2label. */
+static void test_class_names(void **state) {
+    (void)state;
+    aoe_context *ctx = new_context(1);
+    aoe_model *m = open_model(ctx, GOLDEN "bert", AOE_DTYPE_F32);
+    assert_null(aoe_model_class_name(m, 0)); /* the file has num_labels, but no id2label */
+    assert_null(aoe_model_class_name(m, CLASSES));
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+}
+
 /* An embedding model has no head, and a cross-encoder computes no embeddings. */
 static void test_errors(void **state) {
     (void)state;
@@ -142,6 +200,7 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_bf16), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_bf16), cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_activation), cmocka_unit_test(test_class_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

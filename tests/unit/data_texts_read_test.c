@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests aoe_texts_read: the order of the texts in every kind of file, selected columns, pipes, compressed files, error
- * messages, and failed allocations.
+ * Tests aoe_texts_read and aoe_text_pairs_read: the order of the texts in every kind of file, selected columns, pipes,
+ * compressed files, error messages, and failed allocations.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -153,10 +153,67 @@ static void without_memory(void **state) {
     free(path);
 }
 
+/* A callback that appends the line number and the two texts. Fails if the first text is "stop". */
+static int collect_pair(void *user, aoe_text a, aoe_text b, size_t line, aoe_error *err) {
+    collected *c = user;
+    if (a.len == 4 && memcmp(a.data, "stop", 4) == 0)
+        return aoei_fail(err, AOE_ECANCELLED, "no more");
+    const size_t at = strlen(c->text);
+    snprintf(c->text + at, sizeof c->text - at, "%zu:%.*s-%.*s|", line, (int)a.len, a.data, (int)b.len, b.data);
+    return 0;
+}
+
+/* Asserts the result of aoe_text_pairs_read. want: the expected texts if code is 0, otherwise the end of the message. */
+static void expect_pairs(const char *name, const char *rows, const char *columns, int code, const char *want) {
+    collected c = {{0}};
+    aoe_error err = {0};
+    char *path = test_write_text(test_dir, name, rows);
+    const aoe_table_options o = {.struct_size = sizeof o, .columns = columns};
+    assert_int_equal(aoe_text_pairs_read(path, &o, collect_pair, &c, &err), code);
+    if (!code)
+        assert_string_equal(c.text, want);
+    else if (!strstr(err.message, want))
+        fail_msg("%s", err.message);
+    free(path);
+}
+
+static void pairs(void **state) {
+    (void)state;
+    expect_pairs("a.tsv", "query\tx\tdocument\na\t1\tb\n\t2\tc d\n", NULL, 0, "2:a-b|3:-c d|");
+    expect_pairs("a.csv", "Text2,Text1\nb,a\n", NULL, 0, "2:a-b|");
+    expect_pairs("a.csv", "text1,text2,other\na,b,\"c\nd\"\ne,f,g\n", "text2=other", 0, "2:a-c\nd|4:e-g|");
+    expect_pairs("a.jsonl", "{\"sentence1\": \"a\", \"sentence2\": \"b\", \"label\": 1}\n", NULL, 0, "1:a-b|");
+    expect_pairs("a.tsv", "text1\ttext2\n", NULL, 0, "");
+    expect_pairs("a.tsv", "text1\tlabel\na\t1\n", NULL, AOE_EFORMAT, "a.tsv: no column for text2: expected text2,");
+    expect_pairs("a.tsv", "text1\ttext2\na\tb\n", "text3=x", AOE_EARG, "roles text1, text2");
+    expect_pairs("a.tsv", "text1\ttext2\na\n", NULL, AOE_EFORMAT, "a.tsv:2: ");
+    expect_pairs("a.tsv", "text1\ttext2\na\tb\nstop\tb\n", NULL, AOE_ECANCELLED, "a.tsv:3: no more");
+    expect_pairs("a.jsonl", "{\"text1\": \"a\", \"text2\": [\"b\"]}\n", NULL, AOE_EFORMAT,
+                 "a.jsonl:1: column 'text2': the value is not a JSON string");
+    expect_pairs("a.txt", "a\n", NULL, AOE_EFORMAT, "a .txt file has no columns");
+}
+
+static int read_pairs_again(void *path) {
+    collected c = {{0}};
+    aoe_error err = {0};
+    const int code = aoe_text_pairs_read(path, NULL, collect_pair, &c, &err);
+    assert_true(code || !strcmp(c.text, "1:a-b|"));
+    return code;
+}
+
+static void pairs_without_memory(void **state) {
+    (void)state;
+    char *path = test_write_text(test_dir, "p.jsonl", "{\"text1\": \"a\", \"text2\": \"b\"}\n");
+    assert_true(test_alloc_failures(read_pairs_again, path, 0) > 5);
+    free(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_kinds), cmocka_unit_test(pipes),          cmocka_unit_test(compressed),
-        cmocka_unit_test(errors),     cmocka_unit_test(without_memory),
+        cmocka_unit_test(file_kinds),           cmocka_unit_test(pipes),
+        cmocka_unit_test(compressed),           cmocka_unit_test(errors),
+        cmocka_unit_test(without_memory),       cmocka_unit_test(pairs),
+        cmocka_unit_test(pairs_without_memory),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }

@@ -49,6 +49,12 @@ static int ignore_text(void *user, aoe_text text, aoe_error *err) {
     return 0;
 }
 
+static int ignore_pair(void *user, aoe_text text1, aoe_text text2, size_t line, aoe_error *err) {
+    (void)text1;
+    (void)line;
+    return ignore_text(user, text2, err);
+}
+
 static const char *called[64]; /* names of the functions that were called */
 static size_t n_called;
 
@@ -132,6 +138,7 @@ static void call_data_functions(const char *path) {
     CALL(aoe_pairs_load, (&pairs, path, NULL, &err));
     aoe_pairs_free(pairs);
     CALL(aoe_texts_read, (path, NULL, ignore_text, NULL, &err));
+    CALL(aoe_text_pairs_read, (path, NULL, ignore_pair, NULL, &err));
     CALL(aoe_sts_check, (&path, 1, NULL, &err));
     CALL(aoe_data_stats, (path, NULL, &stats, &err));
     assert_int_equal(stats.rows, 3);

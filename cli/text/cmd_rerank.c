@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: MIT
+ * Implements `aoe rerank`: scores pairs of texts with a cross-encoder. With --query, it ranks texts by their scores with a
+ * query; all texts and scores are kept in memory. With --pairs, it scores the rows of a table in batches, so memory use does
+ * not depend on the size of the table.
+ */
+#include "aoe_data.h"
+#include "base/path.h"
+#include "cli/common/common.h"
+#include "cli/common/dispatch.h"
+#include "cli/common/float_text.h"
+#include "cli/common/option_rows.h"
+#include "cli/common/text_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Pairs are read and scored in batches of at most BATCH pairs and about BATCH_BYTES bytes. */
+enum { BATCH = 1024, BATCH_BYTES = 4 << 20 };
+enum { MIN_WIDTH = 9 }; /* width of a column of scores in the table format */
+
+typedef enum format { FORMAT_TABLE, FORMAT_TSV, FORMAT_JSONL, FORMAT_BY_NAME } format;
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    const char *query, *pairs;
+    size_t top; /* number of texts that are printed; 0: all */
+    int scores; /* index of the value of --scores: 0: auto; otherwise 1 + aoe_score_activation */
+    const char *class_name;
+    format format;
+    const char *output; /* path of the output file; NULL: stdout */
+    aoe_table_options table;
+} options;
+
+/* A text with its score. */
+typedef struct candidate {
+    size_t index;         /* position of the text in the input, from 0 */
+    size_t offset, bytes; /* the text is bytes[offset] to bytes[offset + bytes - 1] of job.bytes */
+    float score;
+    int truncated; /* 1: the pair of query and text was truncated */
+} candidate;
+
+typedef struct job {
+    const options *o;
+    cli_session session;
+    size_t classes; /* number of outputs of the model */
+    size_t chosen;  /* index of the output that is the score; `classes`: all outputs are printed */
+    const char *activation;
+    format format;
+    cli_file out;
+    cli_progress progress;
+    cli_text_files input;    /* --query: the texts */
+    cli_batch first, second; /* --pairs: the texts of the pairs in the current batch */
+    int reported;            /* 1: scoring or writing failed while a table was read, and the error was reported */
+    aoe_text *query;         /* [BATCH] copies of the query, owned */
+    float *scores;           /* [BATCH, classes] scores of the current batch, owned */
+    aoe_text_info *info;     /* [BATCH] owned */
+    char *bytes;             /* [used] the bytes of all candidates, owned */
+    size_t used, allocated;
+    candidate *candidates; /* [pairs] owned */
+    size_t capacity;
+    size_t pairs, truncated, empty; /* numbers of all pairs, of truncated pairs, and of pairs with an empty text */
+} job;
+
+static const cli_option task_table[] = {
+    {.name = "query",
+     .kind = CLI_TEXT,
+     .value = "TEXT",
+     .offset = offsetof(options, query),
+     .help = "rank the texts of the files by their score with this text",
+     .fallback = ""},
+    {.name = "pairs",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(options, pairs),
+     .excludes = "query",
+     .help = "score each row of a table with two columns of texts, in the order of the rows; - for stdin",
+     .fallback = ""},
+    {.name = "top",
+     .kind = CLI_SIZE,
+     .value = "K",
+     .offset = offsetof(options, top),
+     .min = 1,
+     .excludes = "pairs",
+     .help = "print only the K texts with the highest scores",
+     .fallback = "all"},
+    {.name = "scores",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = offsetof(options, scores),
+     .choices = CLI_CHOICES("auto", "logit", "sigmoid", "softmax", "tanh"),
+     .noun = "activation function",
+     .field = "activation",
+     .help = "activation function that is applied to the outputs of the model: logit (none), sigmoid, softmax (over the "
+             "outputs of a pair) or tanh; auto: the activation function of the model directory, otherwise sigmoid for one "
+             "output and logit for several"},
+    {.name = "class",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = offsetof(options, class_name),
+     .help = "models with several outputs: name or number (from 0) of the output that is the score",
+     .fallback = "--pairs prints all outputs; --query requires this option"},
+};
+
+static const cli_option output_table[] = {
+    {.name = "format",
+     .letter = 'f',
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = offsetof(options, format),
+     .choices = CLI_CHOICES("table", "tsv", "jsonl"),
+     .noun = "format",
+     .help = "output format: table (aligned columns, scores with four decimals), tsv or jsonl (one object per text or pair)",
+     .fallback = "from the extension of --output, otherwise table"},
+    CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
+};
+
+static const cli_option column_table[] = {
+    CLI_OPTION_COLUMNS(
+            .offset = offsetof(options, table.columns), "ROLE=NAME,...",
+            "names of the text columns of tables: text=NAME with --query, and for example text1=question,text2=answer "
+            "with --pairs",
+            "text or sentence; with --pairs, names such as text1 and text2, or query and document"),
+};
+
+/* ------------------------------------------------------------------ output */
+
+/* Writes a text without line ends and tabs, which become spaces. */
+static void write_plain(FILE *f, const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        putc((unsigned char)s[i] < ' ' || s[i] == 0x7F ? ' ' : s[i], f);
+}
+
+/* Writes a score as text with up to nine significant digits. */
+static void write_score(FILE *f, float score) {
+    char text[CLI_FLOAT_MAX + 1];
+    fwrite(text, 1, cli_format_float(text, score), f);
+}
+
+/* Writes `,"KEY":` and the text as JSON. */
+static int write_json_text(FILE *f, const char *key, const char *s, size_t n) {
+    json_t *text = cli_json_text(s, n);
+    fprintf(f, ",\"%s\":", key);
+    const int failed = !text || cli_put_json(f, text);
+    json_decref(text);
+    return failed ? cli_fail("out of memory while printing JSON") : 0;
+}
+
+/* Writes to name[32] the name of output k, or its number if it has no name. Returns name. */
+static const char *name_output(const job *j, size_t k, char name[32]) {
+    const char *given = aoe_model_class_name(j->session.model, k);
+    if (given && *given)
+        snprintf(name, 32, "%s", given);
+    else
+        snprintf(name, 32, "class %zu", k);
+    return name;
+}
+
+static const char *score_heading(const job *j, size_t k, char name[32]) {
+    return j->chosen < j->classes ? "score" : name_output(j, k, name);
+}
+
+/* Writes the outputs of a pair, x[classes], as the values of JSON keys. */
+static int write_json_scores(const job *j, const float *x) {
+    FILE *f = j->out.file;
+    if (j->chosen < j->classes) {
+        fputs("\"score\":", f);
+        write_score(f, x[j->chosen]);
+    } else {
+        size_t best = 0;
+        char name[32];
+        fputs("\"scores\":[", f);
+        for (size_t k = 0; k < j->classes; k++) {
+            fputs(k ? "," : "", f);
+            write_score(f, x[k]);
+            best = x[k] > x[best] ? k : best;
+        }
+        putc(']', f);
+        name_output(j, best, name);
+        if (write_json_text(f, "label", name, strlen(name)))
+            return 1;
+    }
+    fprintf(f, ",\"activation\":\"%s\"", j->activation);
+    return 0;
+}
+
+/* Writes the heading of the scores of pairs. */
+static void write_pair_heading(const job *j) {
+    char name[32];
+    const size_t first = j->chosen < j->classes ? j->chosen : 0, end = j->chosen < j->classes ? first + 1 : j->classes;
+    for (size_t k = first; k < end && j->format != FORMAT_JSONL; k++) {
+        if (j->format == FORMAT_TSV)
+            fprintf(j->out.file, "%s%s", k > first ? "\t" : "", score_heading(j, k, name));
+        else
+            fprintf(j->out.file, "%s%*s", k > first ? "  " : "", MIN_WIDTH, score_heading(j, k, name));
+    }
+    if (j->format != FORMAT_JSONL)
+        putc('\n', j->out.file);
+}
+
+/* Writes the scores of pair i of the current batch, x[classes]. */
+static int write_pair(const job *j, size_t i, const float *x) {
+    FILE *f = j->out.file;
+    char name[32];
+    const size_t first = j->chosen < j->classes ? j->chosen : 0, end = j->chosen < j->classes ? first + 1 : j->classes;
+    if (j->format == FORMAT_JSONL) {
+        const aoe_text a = j->first.text[i], b = j->second.text[i];
+        fprintf(f, "{\"index\":%zu,", j->pairs + i);
+        if (write_json_scores(j, x) || write_json_text(f, "text1", a.data, a.len) || write_json_text(f, "text2", b.data, b.len))
+            return 1;
+        fprintf(f, ",\"tokens\":%u,\"truncated\":%s}\n", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
+        return 0;
+    }
+    for (size_t k = first; k < end; k++) {
+        if (j->format == FORMAT_TSV) {
+            fputs(k > first ? "\t" : "", f);
+            write_score(f, x[k]);
+        } else {
+            const int width = (int)strlen(score_heading(j, k, name));
+            fprintf(f, "%s%*.4f", k > first ? "  " : "", width > MIN_WIDTH ? width : MIN_WIDTH, (double)x[k]);
+        }
+    }
+    putc('\n', f);
+    return 0;
+}
+
+/* Writes a ranked text. rank: from 1; width: width of the column of ranks in the table format. */
+static int write_candidate(const job *j, const candidate *c, size_t rank, int width) {
+    FILE *f = j->out.file;
+    const char *text = j->bytes + c->offset;
+    if (j->format == FORMAT_JSONL) {
+        fprintf(f, "{\"rank\":%zu,\"index\":%zu,\"score\":", rank, c->index);
+        write_score(f, c->score);
+        fprintf(f, ",\"activation\":\"%s\"", j->activation);
+        if (write_json_text(f, "text", text, c->bytes))
+            return 1;
+        fprintf(f, ",\"truncated\":%s}\n", c->truncated ? "true" : "false");
+        return 0;
+    }
+    if (j->format == FORMAT_TSV) {
+        fprintf(f, "%zu\t", rank);
+        write_score(f, c->score);
+        putc('\t', f);
+    } else {
+        fprintf(f, "%*zu  %*.4f  ", width, rank, MIN_WIDTH, (double)c->score);
+    }
+    write_plain(f, text, c->bytes);
+    putc('\n', f);
+    return 0;
+}
+
+/* ------------------------------------------------------------------- query */
+
+/* Appends text i of a batch with its score to the candidates. */
+static void keep_candidate(job *j, const cli_batch *batch, size_t i) {
+    const aoe_text text = batch->text[i];
+    if (j->pairs == j->capacity) {
+        j->capacity = 2 * j->capacity + 256;
+        j->candidates = cli_realloc(j->candidates, j->capacity * sizeof *j->candidates);
+    }
+    if (j->allocated - j->used < text.len || !j->bytes) {
+        j->allocated = 2 * (j->used + text.len) + 4096;
+        j->bytes = cli_realloc(j->bytes, j->allocated);
+    }
+    memcpy(j->bytes + j->used, text.data, text.len);
+    j->candidates[j->pairs] = (candidate){.index = j->pairs,
+                                          .offset = j->used,
+                                          .bytes = text.len,
+                                          .score = j->scores[i * j->classes + j->chosen],
+                                          .truncated = j->info[i].truncated};
+    j->used += text.len;
+    j->truncated += j->info[i].truncated;
+    j->pairs++;
+}
+
+/* Receives a batch of texts and scores them with the query. */
+static int score_texts(void *user, const cli_batch *batch) {
+    job *j = user;
+    aoe_error err;
+    if (aoe_score_pairs(j->session.embedder, j->query, batch->text, batch->n, j->scores, j->info, &err))
+        return cli_text_files_fail(&j->input, aoe_embed_failed_text(j->session.embedder), &err);
+    for (size_t i = 0; i < batch->n; i++)
+        keep_candidate(j, batch, i);
+    j->empty += batch->empty;
+    cli_progress_update(&j->progress, j->pairs, 0, NULL, -1, NULL);
+    return 0;
+}
+
+/* Compares two candidates: the higher score comes first, then the text that is earlier in the input. */
+static int compare_candidates(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Scores the texts of all files, and writes them in the order of their scores. */
+static int rank_texts(job *j, const cli_args *args) {
+    char digits[24];
+    for (size_t i = 0; i < BATCH; i++)
+        j->query[i] = aoe_text_of(j->o->query);
+    cli_batch_create(&j->input.batch, BATCH, BATCH_BYTES);
+    j->input.use = score_texts;
+    j->input.user = j;
+    cli_progress_begin(&j->progress, "scoring", "texts", 0);
+    int code = cli_text_files_read(&j->input, args, &j->o->table);
+    cli_progress_end(&j->progress);
+    if (code)
+        return code;
+    if (j->pairs)
+        qsort(j->candidates, j->pairs, sizeof *j->candidates, compare_candidates);
+    const size_t shown = j->o->top && j->o->top < j->pairs ? j->o->top : j->pairs;
+    const int least = (int)strlen("rank"), width = snprintf(digits, sizeof digits, "%zu", shown);
+    if (j->format == FORMAT_TABLE)
+        fprintf(j->out.file, "%*s  %*s  text\n", width > least ? width : least, "rank", MIN_WIDTH, "score");
+    else if (j->format == FORMAT_TSV)
+        fputs("rank\tscore\ttext\n", j->out.file);
+    for (size_t i = 0; i < shown && !code; i++)
+        code = write_candidate(j, &j->candidates[i], i + 1, width > least ? width : least);
+    return code || cli_file_check(&j->out);
+}
+
+/* ------------------------------------------------------------------- pairs */
+
+/* Scores the pairs of the current batch, writes the scores and clears the batch. Writes the heading before the first batch. */
+static int score_batch(job *j) {
+    aoe_error err;
+    int code = 0;
+    const size_t n = j->first.n;
+    cli_batch_finish(&j->first);
+    cli_batch_finish(&j->second);
+    if (!j->pairs)
+        write_pair_heading(j);
+    if (!n)
+        return cli_file_check(&j->out);
+    if (aoe_score_pairs(j->session.embedder, j->first.text, j->second.text, n, j->scores, j->info, &err)) {
+        const size_t i = aoe_embed_failed_text(j->session.embedder);
+        return i < n ? cli_fail("%s:%zu: %s", j->o->pairs, j->first.number[i], err.message) : cli_fail("%s", err.message);
+    }
+    for (size_t i = 0; i < n && !code; i++) {
+        code = write_pair(j, i, j->scores + i * j->classes);
+        j->truncated += j->info[i].truncated;
+        j->empty += !j->first.text[i].len || !j->second.text[i].len;
+    }
+    j->pairs += n;
+    cli_batch_clear(&j->first);
+    cli_batch_clear(&j->second);
+    cli_progress_update(&j->progress, j->pairs, 0, NULL, -1, NULL);
+    return code || cli_file_check(&j->out);
+}
+
+/* Callback of aoe_text_pairs_read. Adds a pair to the batch, and scores the batch if it is full. */
+static int take_pair(void *user, aoe_text text1, aoe_text text2, size_t line, aoe_error *err) {
+    job *j = user;
+    cli_batch_add(&j->first, text1, j->o->pairs, line);
+    cli_batch_add(&j->second, text2, j->o->pairs, line);
+    if (!cli_batch_is_full(&j->first) && !cli_batch_is_full(&j->second))
+        return 0;
+    j->reported = score_batch(j);
+    if (j->reported)
+        *err = (aoe_error){.code = AOE_ECANCELLED};
+    return j->reported ? AOE_ECANCELLED : 0;
+}
+
+/* Scores the rows of the table. */
+static int score_table(job *j) {
+    aoe_error err;
+    cli_batch_create(&j->first, BATCH, BATCH_BYTES);
+    cli_batch_create(&j->second, BATCH, BATCH_BYTES);
+    cli_progress_begin(&j->progress, "scoring", "pairs", 0);
+    int code = aoe_text_pairs_read(j->o->pairs, &j->o->table, take_pair, j, &err);
+    if (code)
+        code = j->reported ? 1 : cli_fail("%s", err.message);
+    else if (j->first.n || !j->pairs)
+        code = score_batch(j);
+    cli_progress_end(&j->progress);
+    return code;
+}
+
+/* --------------------------------------------------------------------- run */
+
+/* Returns the output format. Without --format, the file extension of the output determines it. */
+static format format_of(const options *o) {
+    if (o->general.json)
+        return FORMAT_JSONL;
+    if (o->format != FORMAT_BY_NAME)
+        return o->format;
+    return o->output && aoei_name_ends_with(o->output, ".jsonl") ? FORMAT_JSONL
+           : o->output && aoei_name_ends_with(o->output, ".tsv") ? FORMAT_TSV
+                                                                 : FORMAT_TABLE;
+}
+
+/* Sets j->chosen to the output that --class names. */
+static int choose_class(job *j) {
+    const char *name = j->o->class_name;
+    char *end;
+    j->chosen = j->classes == 1 ? 0 : j->classes;
+    if (!name && j->classes > 1 && j->o->query)
+        return cli_fail("%s: the model has %zu outputs per pair; give the name or number of the output that is the score with "
+                        "--class, for example --class %zu",
+                        j->session.dir, j->classes, j->classes - 1);
+    for (size_t k = 0; name && k < j->classes; k++) {
+        const char *label = aoe_model_class_name(j->session.model, k);
+        if (label && !strcmp(label, name)) {
+            j->chosen = k;
+            return 0;
+        }
+    }
+    if (!name)
+        return 0;
+    const unsigned long k = *name >= '0' && *name <= '9' ? strtoul(name, &end, 10) : j->classes;
+    if (k >= j->classes || *end)
+        return cli_fail("%s: the model has no output '%s'; give a number from 0 to %zu with --class, or a name in id2label of "
+                        "config.json",
+                        j->session.dir, name, j->classes - 1);
+    j->chosen = k;
+    return 0;
+}
+
+/* Opens the cross-encoder. */
+static int open_model(job *j) {
+    cli_model_options m = j->o->model;
+    m.o.cross_encoder = 1;
+    m.o.activation = j->o->scores ? j->o->scores - 1 : AOE_AUTO;
+    if (cli_session_open(&j->session, &j->o->general, &m))
+        return 1;
+    j->classes = aoe_model_classes(j->session.model);
+    j->activation = aoe_score_activation_name(aoe_model_activation(j->session.model));
+    cli_note("scores: %s (%s)", j->activation, j->o->scores ? "from --scores" : "from the model");
+    return choose_class(j);
+}
+
+static void report_counts(const job *j) {
+    const char *unit = j->o->query ? "text" : "pair";
+    if (!j->pairs)
+        cli_warn("the input contains no %ss; the output contains no scores", unit);
+    if (j->empty)
+        cli_warn("%zu of %zu %s%s %s", j->empty, j->pairs, unit, cli_plural(j->pairs),
+                 j->o->query ? (j->empty == 1 ? "is empty" : "are empty")
+                             : (j->empty == 1 ? "has an empty text" : "have an empty text"));
+    if (j->truncated)
+        cli_warn("%zu of %zu pair%s %s truncated to the maximum sequence length; set --max-length", j->truncated, j->pairs,
+                 cli_plural(j->pairs), j->truncated == 1 ? "was" : "were");
+}
+
+static int run_job(job *j, const cli_args *args) {
+    const options *o = j->o;
+    if (cli_reject_input(o->output, args->operand, args->n) || (o->pairs && cli_reject_input(o->output, &o->pairs, 1)) ||
+        open_model(j) || cli_file_open(&j->out, o->output))
+        return 1;
+    j->query = cli_calloc(BATCH, sizeof *j->query);
+    j->scores = cli_calloc(BATCH * j->classes, sizeof *j->scores);
+    j->info = cli_calloc(BATCH, sizeof *j->info);
+    if ((o->query ? rank_texts(j, args) : score_table(j)) || cli_file_commit(&j->out))
+        return 1;
+    report_counts(j);
+    return 0;
+}
+
+static void free_job(job *j) {
+    cli_file_abort(&j->out);
+    cli_batch_destroy(&j->input.batch);
+    cli_batch_destroy(&j->first);
+    cli_batch_destroy(&j->second);
+    cli_session_close(&j->session);
+    free(j->query);
+    free(j->scores);
+    free(j->info);
+    free(j->bytes);
+    free(j->candidates);
+}
+
+/* Checks that the options fit together. */
+static int check(const options *o, const cli_args *args) {
+    if (!o->query && !o->pairs)
+        return cli_usage("rerank", "give --query TEXT to rank texts, or --pairs FILE to score the pairs of a table");
+    if (o->pairs && args->n)
+        return cli_usage("rerank", "with --pairs, no other file is read; remove '%s'", args->operand[0]);
+    if (o->general.json && o->format != FORMAT_BY_NAME && o->format != FORMAT_JSONL)
+        return cli_usage("rerank", "--json selects --format jsonl and excludes other formats; give only one of the options");
+    return CLI_GO;
+}
+
+static int run_command(int argc, char **argv) {
+    options o = {.format = FORMAT_BY_NAME};
+    aoe_table_options_defaults(&o.table);
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    const cli_group groups[] = {
+        CLI_GROUP("scores", task_table, &o),
+        CLI_GROUP("output", output_table, &o),
+        CLI_GROUP("input", column_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.table),
+        {"model", cli_model_table, CLI_SCORE_MODEL_COUNT, &o.model},
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "rerank",
+        .operands = "[FILE...]",
+        .about = "Scores pairs of texts with a cross-encoder, a model that reads both texts at once. Its scores are\n"
+                 "more accurate than the cosine of two embeddings, and slower to compute. With --query, ranks the\n"
+                 "texts of the files by their score with the query, best first; texts with equal scores keep their\n"
+                 "order. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line, and may be\n"
+                 "compressed (.gz or .zst). Without FILE, or if FILE is -, texts are read from stdin. With --pairs,\n"
+                 "scores the rows of a table. A prompt is added to the query, or to the first text of a pair. If a\n"
+                 "pair is longer than the maximum sequence length, its longer text is truncated first.\n",
+        .examples = "  aoe rerank -m cross-encoder/ms-marco-MiniLM-L6-v2 --query 'capital of Peru' --top 10 texts.txt\n"
+                    "  aoe rerank -m nli-model --pairs pairs.tsv --scores softmax --json\n",
+        CLI_GROUPS(groups),
+        .max_operands = SIZE_MAX,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO)
+        code = check(&o, &args);
+    if (code == CLI_GO) {
+        job j = {.o = &o, .format = format_of(&o)};
+        cli_set_quiet(o.general.quiet);
+        code = run_job(&j, &args);
+        free_job(&j);
+    }
+    cli_args_free(&args);
+    return code;
+}
+
+const cli_command cli_rerank_command = {
+    .name = "rerank",
+    .summary = "score and rank texts with a cross-encoder",
+    .run = run_command,
+};

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+# Tests `aoe rerank`: ranking of lines and tables, scores of the rows of a table, output formats, activation functions,
+# the choice of an output, warnings and errors.
+. "$SRC/tests/cli/support/model.sh"
+cp -r "$SRC/tests/golden/cross_encoders/bert" model
+sed -i 's/"num_labels": 2/"id2label": {"0": "other", "1": "relevant"}, "label2id": {"other": 0, "relevant": 1}/' model/config.json
+# rerank ARGUMENT...: the printed scores do not depend on the CPU
+rerank() { "$AOE" rerank -m model --dtype f32 "$@"; }
+printf 'w1 w2\nw3 w4\n\nw5\nw1 w2\n' >texts.txt
+rerank --query 'w1 w7' --class relevant texts.txt
+rerank -q --query 'w1 w7' --class 0 --top 2 <texts.txt
+rerank -q --query 'w1 w7' --class 1 --scores softmax --json texts.txt | sed 's/\(score":0\.[0-9]\{5\}\)[0-9]*/\1/'
+rerank -q --query 'w1 w7' --class 1 --top 1 --format tsv texts.txt | cut -f 1,3
+# Tables and compressed files are read as in aoe embed.
+printf 'id,text\n1,"w3\nw4"\n2,w5\n' >table.csv
+printf 'w5\n' | gzip >more.txt.gz
+rerank -q --query 'w1 w7' --class relevant table.csv more.txt.gz
+rerank -q --query 'w1 w7' --class relevant --columns text=id table.csv | wc -l
+# Pairs: all outputs, or one output.
+printf 'query\tdocument\nw1\tw2 w3\nw5\tw9\n' >pairs.tsv
+rerank --pairs pairs.tsv
+rerank -q --pairs pairs.tsv --class relevant --scores sigmoid
+rerank -q --pairs - --input-format tsv --json --scores tanh <pairs.tsv | sed 's/\(0\.[0-9]\{5\}\)[0-9]*/\1/g'
+rerank -q --pairs pairs.tsv --columns text1=document,text2=query -o out.tsv
+cut -f 1 out.tsv | head -n 1
+rerank -q --pairs pairs.tsv -o out.jsonl
+wc -l <out.jsonl
+# A pair has the same score in both modes, and in large inputs.
+rerank -q --pairs pairs.tsv --class relevant -f tsv | sed -n 2p >one
+printf 'w2 w3\n' | rerank -q --query w1 --class relevant -f tsv | sed -n 2p | cut -f 2 | cmp - one
+{ head -n 1 pairs.tsv && yes "$(sed -n 2p pairs.tsv)" | head -n 2500; } >many.tsv
+rerank -q --pairs many.tsv --class relevant -f tsv | sed 1d | sort -u | cmp - one
+# A prompt is added to the query.
+printf 'w2 w3\n' | rerank -q --query 'w9' --prompt 'w1 {text}' --class relevant -f tsv >prompt
+printf 'w2 w3\n' | rerank -q --query 'w1 w9' --class relevant -f tsv | cmp - prompt
+# Warnings: empty input, empty and truncated texts.
+rerank -q --query w1 --class 1 </dev/null
+printf 'text1\ttext2\nw1 w2 w3\t\nw1 w2 w3\tw4\n' >long.tsv
+rerank -q --pairs long.tsv --max-length 6
+# Errors.
+fails rerank -q --query w1 texts.txt
+fails rerank -q --query w1 --class 2 texts.txt
+fails rerank -q --query w1 --class LABEL_1 texts.txt
+fails rerank -q --query w1 --class 1 missing.txt
+fails rerank -q --pairs table.csv
+fails rerank -q --pairs texts.txt
+fails rerank -q --pairs pairs.tsv --columns text1=nope
+fails rerank -q --pairs pairs.tsv -o pairs.tsv
+printf '{"query":"w1","document":["w2","w3"]}\n' >lists.jsonl
+fails rerank -q --pairs lists.jsonl
+printf 'w1\n\377\n' >bad.txt
+fails rerank -q --query w1 --class 1 bad.txt
+tiny_model embedding
+fails "$AOE" rerank -q -m embedding --query w1 texts.txt
+for arguments in '' '--query w1 --pairs pairs.tsv' '--pairs pairs.tsv texts.txt' '--pairs pairs.tsv --top 3' \
+    '--query w1 --scores max' '--query w1 --json --format tsv' '--query w1 --normalize'; do
+    code=0
+    # shellcheck disable=SC2086
+    "$AOE" rerank $arguments || code=$?
+    [ $code = 2 ]
+done
