@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models of several architectures, written by transformers, trained for one step by aoe and opened in transformers again: the
+"""Models of all architectures, written by transformers, trained for one step by aoe and opened in transformers again: the
 embeddings of texts must be equal. The files config.json and model.safetensors are those that aoe writes."""
 import numpy as np
 import pytest
@@ -9,9 +9,11 @@ import transformers
 
 import golden
 from conftest import assert_equal
+from test_architectures import NAMES as ALL
 
-NAMES = ["llama", "qwen3", "gemma3", "modernbert"]
-CASES = [(name, variant) for name in NAMES for variant in golden.variants(name)]
+# transformers has no class for JinaBERT, and does not read some configurations of published models
+CASES = [(name, variant) for name in ALL if name != "jina_bert" for variant in golden.variants(name)
+         if not variant.startswith(("new", "published"))]
 WORDS = [f"w{i}" for i in range(35)]
 TEXTS = [" ".join(WORDS[(3 * i + 5 * j) % 35] for j in range(n)) for i, n in enumerate((1, 2, 9, 30, 55))]
 
@@ -30,11 +32,12 @@ def test_saved_by_aoe(aoe, tmp_path, name, variant):
     model, options = golden.build(golden.variants(name)[variant])
     golden.save_checkpoint(model, options, start)
     tokenizer = write_tokenizer(start)
+    texts = [text for text in TEXTS if len(text.split()) <= model.config.max_position_embeddings]
     table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i}\n" for i, (a, b) in enumerate(zip(TEXTS, TEXTS[1:]))))
     aoe.run("train", "-m", start, "-d", table, "-o", out, "--epochs", 1, "--batch-size", 4, "--lr", 1e-3, "--pooling", "mean",
             "--dtype", "f32")
     trained = transformers.AutoModel.from_pretrained(out, dtype=torch.float32, attn_implementation="eager").eval()
     assert type(trained) is type(model)
     with torch.no_grad():
-        want = [trained(input_ids=torch.tensor([tokenizer.encode(t).ids])).last_hidden_state[0].mean(0).numpy() for t in TEXTS]
-    assert_equal(aoe.embed(out, TEXTS, "--pooling", "mean"), np.stack(want), 5e-6)
+        want = [trained(input_ids=torch.tensor([tokenizer.encode(t).ids])).last_hidden_state[0].mean(0).numpy() for t in texts]
+    assert_equal(aoe.embed(out, texts, "--pooling", "mean"), np.stack(want), 5e-6)

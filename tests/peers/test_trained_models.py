@@ -77,7 +77,7 @@ def test_whitened_by_aoe(aoe, start, table, tmp_path):
     assert_equal(aoe.embed(out, TEXTS), reference_embeddings(out), TOLERANCE)
 
 
-@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "all-mpnet-base-v2"])
 def test_trained_by_sentence_transformers(aoe, peers, pairs, tmp_path, name):
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
@@ -114,6 +114,34 @@ def test_adapter_trained_by_sentence_transformers(aoe, peers, pairs, tmp_path):
     model.save_pretrained(str(tmp_path / "out"))
     want = model.encode(TEXTS, show_progress_bar=False)
     got = aoe.embed(tmp_path / "out", TEXTS, "--base", base)
+    assert_equal(got, want, TOLERANCE)
+
+
+@pytest.mark.parametrize("options", [{}, {"use_rslora": True, "bias": "all"}, {"use_dora": True}], ids=["plain", "rslora", "dora"])
+def test_adapter_trained_by_peft(aoe, peers, pairs, tmp_path, options):
+    """An adapter of PEFT that AdamW of torch trains with the classes of transformers, without sentence-transformers."""
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModel, AutoTokenizer
+
+    base = peers / "models/all-MiniLM-L6-v2"
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    model = get_peft_model(AutoModel.from_pretrained(base), LoraConfig(r=4, target_modules=["query", "value"], **options))
+    encode = lambda texts: tokenizer(texts, padding=True, truncation=True, max_length=32, return_tensors="pt")
+    first_tokens = lambda texts: model(**encode(texts)).last_hidden_state[:, 0]
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
+    for i in range(0, 64, 16):
+        first, second, scores = zip(*pairs[i : i + 16])
+        cosine = torch.nn.functional.cosine_similarity(first_tokens(list(first)), first_tokens(list(second)))
+        optimizer.zero_grad()
+        ((cosine - torch.tensor(scores)) ** 2).mean().backward()
+        optimizer.step()
+    model.eval()
+    model.save_pretrained(tmp_path / "out")
+    with torch.no_grad():
+        want = [first_tokens([text])[0].numpy() for text in TEXTS]
+        with model.disable_adapter():
+            assert relative_error([first_tokens([text])[0].numpy() for text in TEXTS], want) > 1e-2  # the training has an effect
+    got = aoe.embed(tmp_path / "out", TEXTS, "--base", base, "--pooling", "cls", "--max-length", 32, "--no-normalize")
     assert_equal(got, want, TOLERANCE)
 
 

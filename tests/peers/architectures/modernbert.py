@@ -23,9 +23,24 @@ def old_keys():
     return (*modernbert()(), {"config": published})
 
 
+def null_keys():
+    """The keys of published checkpoints that transformers 5 saved again: null where rope_parameters has the values."""
+    nulls = {"global_rope_theta": None, "local_rope_theta": None, "rope_theta": None}
+    return (*modernbert()(), {"config": lambda config: {**config, **nulls}})
+
+
+def one_theta():
+    """Without local_rope_theta, all layers have the value of global_rope_theta. transformers cannot read such a configuration."""
+    same = {"rope_type": "default", "rope_theta": 5e4}
+    return (*modernbert(rope_parameters={"full_attention": same, "sliding_attention": same})(),
+            {"config": lambda config: {**published(config), "local_rope_theta": None}})
+
+
 VARIANTS = {
     "default": modernbert(),
     "old_keys": old_keys,
+    "null_keys": null_keys,
+    "published_one_theta": one_theta,
     "biases": modernbert(norm_bias=True, attention_bias=True, mlp_bias=True),
     "every_2": modernbert(global_attn_every_n_layers=2, norm_eps=1e-3),
     "types": modernbert(layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]),

@@ -61,11 +61,45 @@ def nomic(more=None, **keys):
     return lambda: (NomicBertModel, NomicBertConfig(**{**SIZES, **keys}), {"rewrite": published_tensors, **(more or {})})
 
 
-def published(more, **keys):
+def published(more, options=None, **keys):
     return lambda: (NomicBertModel, NomicBertConfig(**{**SIZES, "intermediate_size": 256, **keys}),
-                    {"rewrite": published_tensors, "config": published_config(**more)})
+                    {"rewrite": published_tensors, "config": published_config(**more), **(options or {})})
 
 
+def add_biases(*names):
+    """Returns a function that gives random biases to the linear layers whose names contain one of `names`."""
+    def prepare(model):
+        generator = torch.Generator().manual_seed(7)
+        for name, module in model.named_modules():
+            if any(part in name for part in names):
+                values = 0.2 * torch.randn(module.out_features, generator=generator)
+                module.bias = torch.nn.Parameter(values.double())
+    return prepare
+
+
+class UngatedMLP(torch.nn.Module):
+    """The feed-forward of published models whose activation has no gate."""
+
+    def __init__(self, size, inner, approximate):
+        super().__init__()
+        self.fc1, self.fc2 = torch.nn.Linear(size, inner, bias=False), torch.nn.Linear(inner, size, bias=False)
+        self.approximate = approximate
+
+    def forward(self, x):
+        return self.fc2(torch.nn.functional.gelu(self.fc1(x), approximate=self.approximate))
+
+
+def remove_gates(approximate, *biases):
+    def prepare(model):
+        torch.manual_seed(5)
+        for layer in model.layers:
+            layer.mlp = UngatedMLP(SIZES["hidden_size"], 24, approximate).double()
+        add_biases(*biases)(model)
+    return prepare
+
+
+QKV, FC = ("q_proj", "k_proj", "v_proj", "o_proj"), ("up_proj", "gate_proj", "down_proj")
+BIASES = {"qkv_proj_bias": True, "mlp_fc1_bias": True, "mlp_fc2_bias": True}
 VARIANTS = {
     "default": nomic(),
     "class": nomic({"rewrite": class_tensors}),
@@ -79,4 +113,9 @@ VARIANTS = {
                                    max_position_embeddings=24,
                                    rope_parameters={"rope_theta": 1000.0, "rope_type": "dynamic", "factor": 2.0}),
     "published_rounded": published({"n_inner": 200, "vocab_size": 60}),
+    "published_geglu": published({"activation_function": "geglu"}, hidden_act="gelu"),
+    "published_qkv_biases": published({"qkv_proj_bias": True}, {"prepare": add_biases(*QKV)}),
+    "published_fc_biases": published({**BIASES, "qkv_proj_bias": False}, {"prepare": add_biases(*FC)}),
+    "published_gelu": published({"activation_function": "gelu", "n_inner": 24, **BIASES}, {"prepare": remove_gates("none", *QKV, "fc")}),
+    "published_tanh": published({"activation_function": "gelu_new", "n_inner": 24}, {"prepare": remove_gates("tanh")}),
 }
