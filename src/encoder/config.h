@@ -144,6 +144,10 @@ typedef struct aoei_encoder_config {
     aoei_lora lora;                /* LoRA adapters */
     /* number of vectors that the pooling concatenates (aoei_pooling_parts); 0: one vector */
     size_t pooled_parts;
+    /* number of layer weights: the input of the pooling is the weighted mean of the last hidden states, of which each has one
+     * weight (layer_pooling.h); 0: the input is the last hidden state */
+    size_t layer_weights;
+    int output_hidden_states;              /* 1: config.json requests all hidden states, which the layer weights require */
     size_t n_modules;                      /* number of modules between the pooling and the normalization; 0: there are none */
     aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
     /* Cross-encoders (classification_head.h): number of scores of a pair of texts. The modules are then the classification

@@ -37,7 +37,10 @@ typedef struct aoei_encoder_state {
     aoei_tensor grad_last;  /* [N, D] float32 gradient of the last hidden state; used in training only */
     aoei_tensor grad_first; /* [N, D] float32 gradient of the embedding output that comes directly from the pooling
                                (first-last-avg); used in training only */
-    void *own;              /* private state of the encoder's implementation */
+    aoei_tensor mean; /* [N, D] float32 weighted mean of hidden states (layer_pooling.h), the input of the pooling; absent: the
+                         input of the pooling is the last hidden state */
+    aoei_tensor grad_mean; /* [N, D] float32 gradient of `mean`; used in training only */
+    void *own;             /* private state of the encoder's implementation */
 } aoei_encoder_state;
 
 /* The layers of the masked-LM head before the decoder: a dense layer, an activation and a norm. They compute the input of the

@@ -92,6 +92,7 @@ enum {
     AOEI_PW_DENSE_BIAS,
     AOEI_PW_HEAD = AOEI_MODULE_WEIGHTS * AOEI_MAX_MODULES,
     AOEI_PW_HEAD_BIAS,
+    AOEI_PW_LAYER_WEIGHTS, /* [1, layer_weights] weights of hidden states */
     AOEI_PW_COUNT
 };
 
@@ -99,7 +100,7 @@ enum {
  * AOEI_GROUP_HEAD: weights of the masked-LM head (AOEI_HW_*). */
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 
-enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES }; /* value of aoei_slot.pooled */
+enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES, AOEI_POOLED_LAYERS }; /* values of aoei_slot.pooled */
 
 typedef struct aoei_slot {
     char name[128]; /* tensor name without the model prefix, such as "encoder.layer.0.attention.self.query.weight" */
@@ -112,7 +113,8 @@ typedef struct aoei_slot {
     int norm;       /* 1: the slot is the weight of a norm, whose initial values are 1 */
     int table;      /* 1: the slot is the word embedding table */
     int absent;     /* 1: a model with this configuration has no such weight */
-    int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head; 0:
+    int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
+                       AOEI_POOLED_LAYERS: weights of hidden states; 0:
                        other weight, or weight of a classification head. The weights with a value above 0 are not stored in
                        the model's weight file */
     int classifier; /* 1: weight of a classification head */

@@ -27,7 +27,7 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
-    return aoei_pooled_slot(c, c->n_modules || c->head_rows ? AOEI_PW_COUNT : 0);
+    return aoei_pooled_slot(c, c->n_modules || c->head_rows || c->layer_weights ? AOEI_PW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -247,6 +247,14 @@ static void describe_module(const aoei_encoder_config *c, size_t i, size_t part,
 static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     if (kind < AOEI_PW_HEAD) {
         describe_module(c, kind / AOEI_MODULE_WEIGHTS, kind % AOEI_MODULE_WEIGHTS, s);
+        return;
+    }
+    if (kind == AOEI_PW_LAYER_WEIGHTS) {
+        snprintf(s->name, sizeof s->name, "layer_weights");
+        vector_slot(s, c->layer_weights);
+        s->decay = 1;
+        s->pooled = AOEI_POOLED_LAYERS;
+        s->absent = !c->layer_weights;
         return;
     }
     snprintf(s->name, sizeof s->name, "%s", kind == AOEI_PW_HEAD ? "weight" : "bias");

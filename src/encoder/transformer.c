@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "encoder/relative_embeddings.h"
+#include "encoder/layer_pooling.h"
 #include "encoder/slots.h"
 #include "encoder/token_pooling.h"
 #include "encoder/transformer_layer.h"
@@ -184,6 +185,7 @@ static void layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_enc
     layers_layout(&t, s, c, arena);
     s->kept_bytes = arena->used - before;
     work_layout(&t, s, ctx, c, arena);
+    aoei_layer_pooling_layout(s, c, arena);
     linear_layout(&t, s, ctx, c, arena);
     if (s->mode.training)
         gradients_layout(&t, s, c, arena);
@@ -235,6 +237,7 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     const size_t n = batch->n_tokens;
     const aoei_transformer_state *t = s->own;
     embedding_forward(ctx, c, w, batch, s, drop);
+    aoei_layer_pooling_add(ctx, c, w, s, 0, n);
     if (c->rope.theta > 0)
         aoei_rope_table(ctx, aoei_tensor_rows(t->rope, 0, n), &c->rope, batch);
     if (c->rope_local.theta > 0)
@@ -247,12 +250,15 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     for (size_t l = 0; l < c->layers; l++) {
         const aoei_layer layer = aoei_layer_of(ctx, c, w, NULL, batch, s, drop, l);
         aoei_layer_forward(&layer);
+        if (!c->pre_norm || l + 1 < c->layers)
+            aoei_layer_pooling_add(ctx, c, w, s, l + 1, n);
     }
     if (!c->pre_norm)
         return;
     const aoei_tensor none = {0}, x = aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n);
     aoei_transformer_norm(ctx, c, aoei_tensor_rows(s->hidden[c->layers], 0, n),
                           s->mode.training ? aoei_tensor_rows(t->final_stats, 0, n) : none, x, w + AOEI_W_FINAL_NORM);
+    aoei_layer_pooling_add(ctx, c, w, s, c->layers, n);
 }
 
 static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
@@ -282,6 +288,7 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
     const size_t n = batch->n_tokens;
     const aoei_transformer_state *t = s->own;
     const aoei_tensor d = aoei_tensor_rows(s->grad_last, 0, n);
+    aoei_layer_pooling_backward(ctx, c, w, grads, s, n);
     if (c->pre_norm)
         aoei_transformer_norm_backward(ctx, c, d, grads + AOEI_W_FINAL_NORM, d,
                                        aoei_tensor_rows(t->layers[c->layers - 1].out, 0, n),
@@ -294,6 +301,7 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
         if (s->mode.recompute)
             aoei_layer_forward(&layer);
         aoei_layer_backward(&layer, d);
+        aoei_layer_pooling_add_gradient(ctx, c, w, s, l, d);
     }
     if (t->score_grads.rows)
         aoei_score_bias_reduce(grads[AOEI_W_SCORE_BIAS], aoei_tensor_rows(t->score_grads, 0, batch->n_texts * c->heads));

@@ -21,6 +21,7 @@
 #include "model/packed_weights.h"
 #include "model/weight_placement.h"
 #include "modeldir/cross_encoder.h"
+#include "modeldir/layer_pooling.h"
 #include "modeldir/model_keys.h"
 #include "modeldir/peft.h"
 #include "modeldir/pooled_modules.h"
@@ -104,6 +105,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     if (o->activation != AOE_AUTO)
         m->settings.activation = (aoe_score_activation)o->activation;
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
+    if (!rc)
+        rc = aoei_layer_pooling_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.layer_pooling, err);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
     if (!rc)

@@ -192,7 +192,7 @@ void aoei_model_files_close(aoei_model_files *f) {
     json_decref(f->record);
     aoei_safetensors_close(f->weights);
     aoei_safetensors_close(f->adapters);
-    for (size_t i = 0; i < AOEI_MAX_MODULES; i++)
+    for (size_t i = 0; i < AOEI_POOLED_LAYERS; i++)
         aoei_safetensors_close(f->modules[i]);
     aoei_free(f->tensors);
     aoei_free(f->parts);

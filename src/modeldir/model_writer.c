@@ -29,6 +29,7 @@
 #include "encoder/slots.h"
 #include "modeldir/adapter_tensors.h"
 #include "modeldir/cross_encoder.h"
+#include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
 #include "modeldir/pooled_modules.h"
@@ -55,6 +56,8 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
     if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of torch_dtype */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch_dtype(m->storage)));
+    if (!failed && m->config->layer_weights) /* sentence-transformers ignores the layer weights without this key */
+        failed = json_object_set_new(config, "output_hidden_states", json_true());
     if (!failed && m->config->arch->allows_no_tokens) /* a static model: Model2Vec reads these keys */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
                  (json_object_get(config, "embedding_dtype") &&
@@ -264,7 +267,8 @@ static int write_license(const aoei_model_contents *m, const char *dir, aoe_erro
 static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     int rc;
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
-        (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) || (rc = write_license(m, dir, err)) ||
+        (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
+        (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = write_license(m, dir, err)) ||
         (rc = aoei_adapters_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);
@@ -274,6 +278,7 @@ static int write_complete(const aoei_model_contents *m, const char *dir, aoe_err
     int rc;
     if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
+        (rc = aoei_layer_pooling_write(m, dir, err)) ||
         (m->config->arch->library != AOEI_LIBRARY_NONE && !m->config->classes &&
          (rc = aoei_sentence_transformers_write(m->settings, m->config, dir, err))) ||
         (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))

@@ -249,6 +249,7 @@ done:
 
 /* The modules in modules.json. The strings are borrowed from the parsed file. */
 typedef struct module_list {
+    const char *layers;  /* folder of the WeightedLayerPooling module, which precedes the Pooling module; NULL: none */
     const char *pooling; /* folder of the Pooling module */
     json_t *after;       /* modules after the pooling, as in aoei_settings.modules; owned; NULL: none */
     int normalize;       /* 1: a Normalize module is the last module; it is not part of `after` */
@@ -269,12 +270,14 @@ static int may_follow_pooling(const char *kind) {
 /* Adds module i to the list. type: class name; at: folder. */
 static int add_module(module_list *list, size_t i, const char *type, const char *at, const char *path, aoe_error *err) {
     const char *kind = class_of(type);
-    const int is_first = i == 0 && kind && !strcmp(kind, "Transformer"), is_second = i == 1 && kind && !strcmp(kind, "Pooling");
-    if (!is_first && !is_second && (i < 2 || !kind || !may_follow_pooling(kind)))
+    const int is_first = i == 0 && kind && !strcmp(kind, "Transformer");
+    const int is_layers = i == 1 && kind && !strcmp(kind, "WeightedLayerPooling");
+    const int is_second = i == 1 + (list->layers != NULL) && kind && !strcmp(kind, "Pooling");
+    if (!is_first && !is_layers && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: module %zu, '%s', is not supported at this position (supported: Transformer, Pooling, then any of Dense, "
-            "LayerNorm, Dropout and Normalize)",
+            "%s: module %zu, '%s', is not supported at this position (supported: Transformer, optionally WeightedLayerPooling, "
+            "Pooling, then any of Dense, LayerNorm, Dropout and Normalize)",
             path, i, type);
     if (is_first ? *at && !aoei_is_plain_folder(at) : !aoei_is_plain_folder(at))
         return aoei_fail(err, AOE_EUNSUPPORTED,
@@ -282,7 +285,9 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
                          at, i);
     if (is_second)
         list->pooling = at;
-    return is_first || is_second ? 0 : aoei_module_list_append(&list->after, kind, at, err);
+    if (is_layers)
+        list->layers = at;
+    return is_first || is_layers || is_second ? 0 : aoei_module_list_append(&list->after, kind, at, err);
 }
 
 /* If the last module is Normalize, removes it from the list and sets list->normalize. */
@@ -335,9 +340,25 @@ static int is_averaged(int *averaged, const module_list *list, const char *dir, 
     return rc || !*averaged ? rc : is_averaging_dense(averaged, dir, folder, hidden, err);
 }
 
+/* Sets s->layer_pooling to the folder of the module WeightedLayerPooling. sentence-transformers ignores the module unless the
+ * configuration of the transformer requests all hidden states. */
+static int set_layer_pooling(aoei_partial_settings *s, const module_list *list, const aoei_encoder_config *c, const char *path,
+                             aoe_error *err) {
+    if (!list->layers || s->layer_pooling)
+        return 0;
+    if (!c->output_hidden_states)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: sentence-transformers ignores the module WeightedLayerPooling, because config.json of the "
+                         "transformer does not contain \"output_hidden_states\": true; add this key, or remove the module",
+                         path);
+    s->layer_pooling = aoei_strdup(list->layers);
+    return s->layer_pooling ? 0 : aoei_fail_nomem(err, strlen(list->layers));
+}
+
 /* Reads the modules after the transformer. modules.json is checked even if the options of the caller override all its
  * settings. */
-static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden, aoe_error *err) {
+static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+    const size_t hidden = c->hidden;
     module_list list = {0};
     json_t *root = NULL;
     char *path = NULL;
@@ -349,7 +370,8 @@ static int read_modules(aoei_partial_settings *s, const char *dir, size_t hidden
             rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
         goto done;
     }
-    if ((rc = read_module_list(&list, root, dir, path, err)) || (rc = is_averaged(&averaged, &list, dir, hidden, err)) ||
+    if ((rc = read_module_list(&list, root, dir, path, err)) || (rc = set_layer_pooling(s, &list, c, path, err)) ||
+        (rc = is_averaged(&averaged, &list, dir, hidden, err)) ||
         (rc = read_pooling(s, dir, list.pooling, averaged, hidden, err)))
         goto done;
     if (averaged && s->pooling < AOE_POOLING_CONCAT) /* the pooling contains the average, or an option replaces it */
@@ -586,7 +608,7 @@ int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, c
     const int is_static = c->arch->library == AOEI_LIBRARY_MODEL2VEC || c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING;
     int rc = 0;
     if (!s->skip_modules)
-        rc = is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c->hidden, err);
+        rc = is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c, err);
     if (!rc && !is_static && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))
         rc = read_transformer_lengths(s, dir, c->arch->max_length(c), err);
     return rc ? rc : read_model_config(s, dir, err);

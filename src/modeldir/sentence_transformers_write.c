@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
+#include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
 #include "modeldir/safetensors_writer.h"
 #include "encoder/token_pooling.h"
@@ -44,6 +45,8 @@ static int write_modules(const aoei_settings *s, int is_static, int averaged, co
     size_t i;
     int idx = 0, failed = json_array_append_new(list, module_json(idx, "", is_static ? "StaticEmbedding" : "Transformer"));
     idx++;
+    if (s->layer_pooling)
+        failed |= json_array_append_new(list, module_json(idx++, AOEI_LAYER_POOLING_FOLDER, "WeightedLayerPooling"));
     if (!is_static)
         failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
     if (averaged)

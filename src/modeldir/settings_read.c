@@ -97,6 +97,10 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     if ((rc = apply_options(&st, c, o, err)) || (rc = aoei_settings_json_read(&st, record, dir, c, err)))
         goto fail;
     st.skip_modules |= c->classes > 0; /* a classification head has a pooling of its own and no other modules */
+    if (c->classes) {
+        aoei_free(st.layer_pooling);
+        st.layer_pooling = NULL;
+    }
     if ((rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)) ||
         (o->prompt_name && (rc = select_prompt(&st, dir, o, err))))
         goto fail;
@@ -116,6 +120,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .prompt = st.prompt,
         .prompts = st.prompts,
         .modules = st.modules,
+        .layer_pooling = st.layer_pooling,
         .normalize = st.normalize == 1,
         .lowercase = st.lowercase == 1,
         .bidirectional = st.bidirectional_from != AOE_AUTO,

@@ -15,6 +15,7 @@ static const char *const model_keys[] = {"torch_dtype",
                                          "trust_remote_code",
                                          "attn_implementation",
                                          "add_pooling_layer",
+                                         "output_hidden_states",
                                          "revision",
                                          "device_map",
                                          "low_cpu_mem_usage",
@@ -23,8 +24,9 @@ static const char *const model_keys[] = {"torch_dtype",
                                          "cache_dir",
                                          "local_files_only",
                                          NULL};
-static const char *const config_keys[] = {"torch_dtype", "dtype", "trust_remote_code", "attn_implementation", "use_cache",
-                                          "revision",    "token", "cache_dir",         "local_files_only",    NULL};
+static const char *const config_keys[] = {
+    "torch_dtype", "dtype", "trust_remote_code", "attn_implementation", "use_cache", "output_hidden_states",
+    "revision",    "token", "cache_dir",         "local_files_only",    NULL};
 static const char *const processor_keys[] = {"trust_remote_code", "use_fast",         "padding_side",
                                              "model_max_length",  "revision",         "token",
                                              "cache_dir",         "local_files_only", NULL};

@@ -15,6 +15,7 @@
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/random.h"
+#include "encoder/slots.h"
 #include "loss/pair_objective.h"
 #include "nn/optimizer.h"
 #include "train/pair_step.h"
@@ -255,6 +256,35 @@ static void test_architectures(void **state) {
         }
 }
 
+static void all_states(aoei_encoder_config *c) {
+    c->layer_weights = 3;
+}
+
+static void last_states_of_llama(aoei_encoder_config *c) {
+    tiny_llama(c);
+    c->layer_weights = 2;
+}
+
+static void all_states_of_albert(aoei_encoder_config *c) {
+    tiny_albert(c);
+    c->layer_weights = 3;
+}
+
+/* Tests layer weights, with which the input of the pooling is the weighted mean of hidden states. */
+static void test_layer_weights(void **state) {
+    (void)state;
+    static void (*const options[])(aoei_encoder_config * c) = {all_states, last_states_of_llama, all_states_of_albert};
+    for (size_t i = 0; i < 6; i++) {
+        tiny_model shape = tiny_defaults();
+        problem p;
+        shape.options = options[i % 3];
+        problem_create_of(&p, i / 3 ? AOEI_TIER_C : test_best_tier(), &shape, i / 3 > 0);
+        check(&p, i / 3 ? AOE_POOLING_FIRST_LAST_AVG : AOE_POOLING_LAST_AVG, &objectives[OBJECTIVES - 1], i / 3 > 0);
+        assert_true(p.step.params.grads[aoei_pooled_slot(&p.config, AOEI_PW_LAYER_WEIGHTS)].data != NULL);
+        problem_destroy(&p);
+    }
+}
+
 /* Tests the factor `scale` of the gradient and the accumulation of gradients. Two calls with a scale of 0.5 must give the
  * gradient of one call with a scale of 1. */
 static void test_scale_and_sum(void **state) {
@@ -325,6 +355,7 @@ static void test_update(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_on_best_tier),  cmocka_unit_test(test_other_tiers),
                                        cmocka_unit_test(test_activations),   cmocka_unit_test(test_architectures),
-                                       cmocka_unit_test(test_scale_and_sum), cmocka_unit_test(test_update)};
+                                       cmocka_unit_test(test_layer_weights), cmocka_unit_test(test_scale_and_sum),
+                                       cmocka_unit_test(test_update)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

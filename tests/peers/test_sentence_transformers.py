@@ -192,6 +192,53 @@ def test_truncate_dim(aoe, start, table, tmp_path, normalize):
     assert SentenceTransformer(str(tmp_path / "trained"), device="cpu").similarity_fn_name == "dot"
 
 
+def layer_modules(start, folder, layer_start):
+    """Modules with WeightedLayerPooling. sentence-transformers ignores it unless all hidden states are requested."""
+    from sentence_transformers.sentence_transformer.modules import Transformer, WeightedLayerPooling
+
+    shutil.copytree(start, folder)
+    config = json.loads((folder / "config.json").read_text()) | {"output_hidden_states": True}
+    (folder / "config.json").write_text(json.dumps(config))
+    layers = config["num_hidden_layers"]
+    weights = torch.nn.Parameter(torch.tensor([0.5, -0.25, 2.0, 1.5][: layers + 1 - layer_start]))
+    return [Transformer(str(folder), max_seq_length=64),
+            WeightedLayerPooling(128, num_hidden_layers=layers, layer_start=layer_start, layer_weights=weights), pooling()]
+
+
+@pytest.mark.parametrize("layer_start", [0, 1])
+def test_weighted_layer_pooling(aoe, start, table, tmp_path, layer_start):
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(modules=layer_modules(start, tmp_path / "start", layer_start), device="cpu")
+    model.eval()
+    model.save(str(tmp_path / "model"))
+    want = model.encode(TEXTS)
+    assert relative_error(aoe.embed(tmp_path / "model", TEXTS), want) < TOLERANCE
+    assert relative_error(aoe.embed(tmp_path / "model", TEXTS, "--dtype", "bf16"), want) < 0.05
+    train = ["train", "-q", "-m", tmp_path / "model", "-d", table, "--max-steps", 3, "-b", 8, "--lr", 1e-3]
+    weights = []
+    for name, options in (("one", ["--threads", 1]), ("two", ["--threads", 2, "--recompute"]), ("lora", ["--lora-r", 2])):
+        aoe.run(*train, "-o", tmp_path / name, *options)
+        weights.append((tmp_path / name / "1_WeightedLayerPooling" / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+    got = aoe.embed(tmp_path / "one", TEXTS)
+    assert relative_error(got, read(tmp_path / "one")) < TOLERANCE
+    assert relative_error(got, want) > 1e-4
+    aoe.run("merge", "-q", tmp_path / "lora", "-o", tmp_path / "merged")
+    assert relative_error(aoe.embed(tmp_path / "lora", TEXTS), read(tmp_path / "merged")) < TOLERANCE
+    trained = SentenceTransformer(str(tmp_path / "one"), device="cpu")[1].layer_weights.detach()
+    assert not torch.equal(trained, model[1].layer_weights.detach())
+
+
+def test_weighted_layer_pooling_without_hidden_states(aoe, start, tmp_path):
+    """sentence-transformers ignores the module, so aoe rejects the directory."""
+    modules = layer_modules(start, tmp_path / "start", 0)
+    modules[0].model.config.output_hidden_states = False
+    write(tmp_path / "model", modules)
+    error = aoe.run("embed", "-m", tmp_path / "model", stdin="x\n", fails=True).stderr
+    assert "sentence-transformers ignores the module WeightedLayerPooling" in error
+
+
 def static_modules(start, truncation, name):
     """Modules of a model that begins with StaticEmbedding. The tokenizer has special tokens and the unknown token [UNK]."""
     from sentence_transformers.base.modules import Dense, Normalize

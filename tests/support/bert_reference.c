@@ -370,6 +370,17 @@ static void embedding(const bert_reference *r, double *x, size_t text, size_t T)
     free(e);
 }
 
+/* Adds hidden state `index`, x[n], to mean[n], the weighted mean of the last hidden states. */
+static void add_to_mean(const bert_reference *r, double *mean, const double *x, size_t index, size_t n) {
+    const size_t first = r->config->layers + 1 - r->config->layer_weights;
+    const double *w = r->weights[aoei_pooled_slot(r->config, AOEI_PW_LAYER_WEIGHTS)];
+    double sum = 0;
+    for (size_t i = 0; i < r->config->layer_weights; i++)
+        sum += w[i];
+    for (size_t i = 0; i < n && index >= first; i++)
+        mean[i] += w[index - first] / sum * x[i];
+}
+
 void bert_reference_forward(bert_reference *r) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;
@@ -378,10 +389,19 @@ void bert_reference_forward(bert_reference *r) {
         double *x = r->last + begin * D;
         embedding(r, x, text, T);
         memcpy(r->first + begin * D, x, T * D * sizeof *x);
-        for (size_t l = 0; l < c->layers; l++)
+        double *mean = c->layer_weights ? calloc(T * D, sizeof *mean) : NULL;
+        for (size_t l = 0; l < c->layers; l++) {
+            if (mean)
+                add_to_mean(r, mean, x, l, T * D);
             layer_forward(r, x, l, text, T);
+        }
         if (c->pre_norm)
             norm(r, x, x, r->weights + AOEI_W_FINAL_NORM, T);
+        if (mean) {
+            add_to_mean(r, mean, x, c->layers, T * D);
+            memcpy(x, mean, T * D * sizeof *x);
+        }
+        free(mean);
     }
 }
 

@@ -16,7 +16,8 @@ typedef struct bert_reference {
     const aoei_batch *batch;
     const aoei_encoder_dropout *drop; /* NULL: no dropout */
     double **weights;                 /* [slots] row-major weights in double, owned; NULL: the weight is absent */
-    double *first, *last;             /* [N, D] hidden states before the first layer and after the last layer; owned */
+    double *first, *last;             /* [N, D] hidden states before the first layer and after the last layer, or the
+                                         weighted mean of hidden states; owned */
 } bert_reference;
 
 /* Creates the reference model with copies of `weights` [slots] in double precision. The model keeps the pointers c, batch and

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests settings of sentence-transformers that change the vectors of a model: truncate_dim and
- * include_prompt. The vectors must be those that sentence-transformers computes, and a saved model must have the same settings.
+ * Tests settings of sentence-transformers that change the vectors of a model: truncate_dim,
+ * include_prompt and the module WeightedLayerPooling. The vectors must be those that sentence-transformers computes, and a
+ * saved model must have the same settings.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "model/model.h"
 #include "model/open.h"
 #include "model/save.h"
+#include "modeldir/safetensors_writer.h"
 
 enum { TEXTS = 3, MAX_DIMS = 32 };
 static const char *const texts[TEXTS] = {"a b c", "d", "e f g h i j k a b c d e f g"}; /* the last text is truncated */
@@ -192,6 +194,132 @@ static void leaves_out_the_prompt(void **state) {
     free(folder);
 }
 
+/* Writes the module WeightedLayerPooling with the weights of the last n hidden states. */
+static void put_layer_weights(const float *weights, size_t n) {
+    char text[200], *folder = test_path(dir, "1_Weights"), *path = test_path(folder, "model.safetensors");
+    const aoei_st_entry entry = {"layer_weights", AOEI_ST_F32, 1, {n}};
+    aoei_st_writer *w;
+    mkdir(folder, 0777);
+    snprintf(text, sizeof text, "{\"embedding_dimension\": 8, \"num_hidden_layers\": 2, \"layer_start\": %zu}", 3 - n);
+    free(test_write_text(folder, "config.json", text));
+    assert_int_equal(aoei_st_writer_open(&w, path, &entry, 1, NULL), 0);
+    assert_int_equal(aoei_st_writer_write(w, weights, n * sizeof *weights, NULL), 0);
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    free(path);
+    free(folder);
+}
+
+static const char layer_modules[] =
+    "[" MODULE("", "Transformer") ", " MODULE("1_Weights", "WeightedLayerPooling") ", " MODULE("1_Pooling", "Pooling") "]";
+
+/* Mean pooling is linear, so the embedding is the weighted mean of the embeddings that the hidden states give alone. */
+static void computes_the_mean_of_layers(void **state) {
+    (void)state;
+    static const float one[3][3] = {{2, 0, 0}, {0, -1, 0}, {0, 0, 3}}, all[3] = {1, -0.5f, 2}, last[2] = {3, 1};
+    char *folder = test_path(dir, "1_Pooling"), *to = test_path(dir, "saved"), *config = strdup(test_config_json);
+    aoe_model *m;
+    aoe_error err;
+    float alone[3][TEXTS * MAX_DIMS], plain[TEXTS * MAX_DIMS], got[TEXTS * MAX_DIMS];
+    mkdir(folder, 0777);
+    test_model_write(dir, NULL);
+    put_modules("[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") "]");
+    assert_int_equal(embed(dir, NULL, AOE_CHUNK_FIRST, plain), 8);
+    put_modules(layer_modules);
+    put_layer_weights(all, 3);
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "does not contain \"output_hidden_states\": true");
+    config = realloc(config, strlen(config) + 100);
+    strcpy(strrchr(config, '}'), ", \"output_hidden_states\": true}");
+    free(test_write_text(dir, "config.json", config));
+    for (size_t i = 0; i < 3; i++) {
+        put_layer_weights(one[i], 3);
+        embed(dir, NULL, AOE_CHUNK_FIRST, alone[i]);
+    }
+    assert_memory_equal(alone[2], plain, (size_t)TEXTS * 8 * sizeof *plain);
+    for (int k = 0; k < 2; k++) {
+        put_layer_weights(k ? last : all, k ? 2 : 3);
+        for (int pass = 0; pass < 3; pass++) {
+            embed(pass ? to : dir, NULL, AOE_CHUNK_FIRST, got);
+            for (size_t i = 0; i < (size_t)TEXTS * 8; i++) {
+                const double x = alone[0][i], y = alone[1][i], z = alone[2][i];
+                assert_true(fabs((double)got[i] - (k ? (3 * y + z) / 4 : (x - 0.5 * y + 2 * z) / 2.5)) < 1e-5);
+            }
+            if (!pass)
+                resave(to);
+            char *own = test_path(to, "aoe.json"); /* the files of sentence-transformers contain the same settings */
+            if (pass)
+                remove(own);
+            free(own);
+        }
+    }
+    free(config);
+    free(to);
+    free(folder);
+}
+
+static void rejects_invalid_layer_weights(void **state) {
+    (void)state;
+    static const float weights[3] = {1, 1, 1};
+    static const struct {
+        const char *file, *text, *fragment;
+    } cases[] = {
+        {"1_Weights/config.json", "{\"num_hidden_layers\": 3, \"layer_start\": 0}", "num_hidden_layers is 3"},
+        {"1_Weights/config.json", "{\"num_hidden_layers\": 2, \"layer_start\": 3}", "layer_start is 3"},
+        {"1_Weights/config.json", "{\"num_hidden_layers\": 2}", "layer_start is 4"},
+        {"1_Weights/config.json", "{\"num_hidden_layers\": 2, \"layer_start\": 0, \"word_embedding_dimension\": 9}",
+         "word_embedding_dimension is 9, but the model requires 8"},
+        {"1_Weights/config.json", "[]", "not a JSON object"},
+    };
+    char *folder = test_path(dir, "1_Pooling"), *config = malloc(strlen(test_config_json) + 100);
+    aoe_model *m;
+    aoe_error err;
+    mkdir(folder, 0777);
+    test_model_write(dir, NULL);
+    put_modules(layer_modules);
+    strcpy(config, test_config_json);
+    strcpy(strrchr(config, '}'), ", \"output_hidden_states\": true}");
+    free(test_write_text(dir, "config.json", config));
+    put_layer_weights(weights, 3);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_rejected(cases[i].file, cases[i].text, AOE_EFORMAT, cases[i].fragment);
+    put_layer_weights(weights, 2); /* the configuration requires three weights */
+    free(test_write_text(dir, "1_Weights/config.json", "{\"num_hidden_layers\": 2, \"layer_start\": 0}"));
+    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
+    FRAGMENT(err, "tensor 'layer_weights' of the module WeightedLayerPooling does not have the shape");
+    put_layer_weights(weights, 3);
+    assert_int_equal(aoei_model_open_mlm(&m, test_model_context, dir, NULL, 1, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "a model with the module WeightedLayerPooling cannot be pretrained");
+    free(config);
+    free(folder);
+}
+
+static int open_once(void *arg) {
+    aoe_error err;
+    aoe_model *m = NULL;
+    (void)arg;
+    const int rc = aoe_model_open(&m, test_model_context, dir, NULL, &err);
+    aoe_model_close(m);
+    return rc;
+}
+
+/* Failed allocations while a model with all of these settings is opened. */
+static void reports_failed_allocations(void **state) {
+    (void)state;
+    static const float weights[3] = {1, 1, 1};
+    char *folder = test_path(dir, "1_Pooling"), *config = malloc(strlen(test_config_json) + 100);
+    mkdir(folder, 0777);
+    test_model_write(dir, NULL);
+    put_modules(layer_modules);
+    strcpy(config, test_config_json);
+    strcpy(strrchr(config, '}'), ", \"output_hidden_states\": true}");
+    free(test_write_text(dir, "config.json", config));
+    put_layer_weights(weights, 3);
+    free(test_write_text(dir, "config_sentence_transformers.json", "{\"truncate_dim\": 5, \"similarity_fn_name\": \"dot\"}"));
+    test_alloc_failures(open_once, NULL, 100);
+    free(config);
+    free(folder);
+}
+
 static void keeps_the_similarity(void **state) {
     (void)state;
     static const char *const names[] = {"cosine", "dot", "euclidean", "manhattan"};
@@ -231,6 +359,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(truncates_after_all_modules, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_out_the_prompt, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(computes_the_mean_of_layers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rejects_invalid_layer_weights, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reports_failed_allocations, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keeps_the_similarity, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
