@@ -212,6 +212,10 @@ typedef enum aoe_score_activation {
     AOE_SCORE_TANH     /* tanh(x) */
 } aoe_score_activation;
 
+/* Returns 1 if the model directory contains a cross-encoder: config.json names a class with a classification head, the weights
+ * contain the head, and modules.json, if it exists, has no pooling. The result does not depend on options.cross_encoder, so
+ * that a program can open a model, and then open it again as a cross-encoder. */
+AOE_API int aoe_model_is_cross_encoder(const aoe_model *m);
 /* Returns the number of scores per pair of a model that was opened with options.cross_encoder, or 0 for an embedding model. */
 AOE_API size_t aoe_model_classes(const aoe_model *m);
 /* Returns the activation function of a cross-encoder. */

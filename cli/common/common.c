@@ -305,6 +305,11 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
     e.chunk_overlap = m->chunk_overlap;
     if (aoe_model_open(&s->model, s->ctx, s->dir, &m->o, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
         return cli_fail("%s", err.message);
+    if (!aoe_model_classes(s->model) && aoe_model_is_cross_encoder(s->model))
+        cli_warn(
+            "%s: the model is a cross-encoder, whose classification head has no effect on embeddings; score pairs of texts "
+            "with aoe rerank",
+            s->dir);
     return 0;
 }
 

@@ -21,6 +21,8 @@ typedef struct options {
     const char *shape; /* name of a predefined shape; NULL: a model directory is used */
     int stored;        /* storage type of the weights, an aoe_storage; -1: not given */
     aoe_plan_options p;
+    size_t classes;         /* result: number of outputs of a cross-encoder; 0: not a cross-encoder */
+    const char *activation; /* result: activation function of a cross-encoder; static string */
 } options;
 
 static const cli_option table[] = {
@@ -162,6 +164,10 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
     pair(&t, "stored as", m->storage);
     pair(&t, "computed in", cli_dtype_name(m->dtype));
     pair(&t, "tokenizer", m->tokenizer ? m->tokenizer : "none");
+    if (o->classes) {
+        cli_table_cell(&t, "cross-encoder");
+        cli_table_cell(&t, "%zu output%s, scores: %s", o->classes, cli_plural(o->classes), o->activation);
+    }
     pair_size(&t, "embedding size", m->dims);
     if (m->dense)
         pair(&t, "dense layer", m->dense);
@@ -228,6 +234,10 @@ static void print_json(const char *dir, const aoe_model_info *m, const aoe_memor
     set_text(j, "storage", m->storage);
     set_text(j, "dtype", cli_dtype_name(m->dtype));
     set_text(j, "tokenizer", m->tokenizer);
+    if (o->classes) {
+        set_size(j, "outputs", o->classes);
+        set_text(j, "activation", o->activation);
+    }
     set_size(j, "dims", m->dims);
     if (m->dense)
         set_text(j, "dense", m->dense);
@@ -242,6 +252,24 @@ static void print_json(const char *dir, const aoe_model_info *m, const aoe_memor
     cli_print_json(j);
 }
 
+/* Opens a cross-encoder with its classification head, and sets the number of its outputs and its activation function. Warns if
+ * the head cannot be opened. */
+static void read_head(options *o, const char *dir, aoe_context *ctx) {
+    aoe_model_options with_head;
+    aoe_model *model;
+    aoe_error err;
+    aoe_model_options_defaults(&with_head);
+    with_head.base = o->model.o.base;
+    with_head.cross_encoder = 1;
+    if (aoe_model_open(&model, ctx, dir, &with_head, &err)) {
+        cli_warn("%s", err.message);
+        return;
+    }
+    o->classes = aoe_model_classes(model);
+    o->activation = aoe_score_activation_name(aoe_model_activation(model));
+    aoe_model_close(model);
+}
+
 static int run_info(options *o, const char *dir, aoe_context *ctx) {
     aoe_model *model;
     aoe_model_info info;
@@ -252,6 +280,8 @@ static int run_info(options *o, const char *dir, aoe_context *ctx) {
     aoe_model_get_info(model, &info);
     o->p.length = o->length ? o->length : info.max_length;
     int code = 0;
+    if (aoe_model_is_cross_encoder(model))
+        read_head(o, dir, ctx);
     if (o->plan && aoe_model_plan(model, &o->p, &plan, &err))
         code = cli_fail("%s", err.message);
     else if (o->general.json)

@@ -84,16 +84,27 @@ int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, 
     return rc;
 }
 
+/* Opens the model to convert, with its classification head if it is a cross-encoder. */
+static int open_complete(aoe_model **m, aoe_context *ctx, const char *from, const char *base, aoe_error *err) {
+    const aoei_open_mode mode = {.rows_from_file = 1};
+    aoe_model_options options;
+    aoe_model_options_defaults(&options);
+    options.base = base;
+    const int rc = aoei_model_open_for(m, ctx, from, &options, &mode, err);
+    if (rc || !aoe_model_is_cross_encoder(*m))
+        return rc;
+    aoe_model_close(*m);
+    options.cross_encoder = 1;
+    return aoei_model_open_for(m, ctx, from, &options, &mode, err);
+}
+
 int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o, aoe_convert_result *result,
                 aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
     AOEI_OPTIONS(aoe_convert_options, o, err);
     aoe_model *m;
-    aoe_model_options options;
-    aoe_model_options_defaults(&options);
-    options.base = o->base;
     int rc = aoei_convert_check(from, to, o, err);
-    if (rc || (rc = aoei_model_open_for(&m, ctx, from, &options, &(aoei_open_mode){.rows_from_file = 1}, err)))
+    if (rc || (rc = open_complete(&m, ctx, from, o->base, err)))
         return rc;
     if (!(rc = aoei_check_base_kept(m, to, err))) {
         aoei_model_contents contents;

@@ -9,6 +9,7 @@
 #include "encoder/classification_head.h"
 #include "encoder/slots.h"
 #include "base/alloc.h"
+#include "modeldir/cross_encoder.h"
 #include "nn/dtype.h"
 
 void aoe_model_close(aoe_model *m) {
@@ -94,6 +95,10 @@ size_t aoe_model_dims(const aoe_model *m) {
     if (!m)
         return 0;
     return aoei_settings_dims(&m->settings, aoei_vector_dims(&m->config));
+}
+
+int aoe_model_is_cross_encoder(const aoe_model *m) {
+    return m && aoei_has_head(&m->config, &m->files);
 }
 
 size_t aoe_model_classes(const aoe_model *m) {

@@ -144,6 +144,11 @@ static int check_modules(const char *dir, aoe_error *err) {
     return rc;
 }
 
+int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
+    return promises_head(f->config_json) && c->arch->head && f->weights && find_head(c, f) &&
+           !check_modules(aoei_settings_dir(f), NULL);
+}
+
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                                 aoe_error *err) {
     int rc = f->new_head ? 0 : check_modules(dir, err);

@@ -31,6 +31,9 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
 /* Adds the class name, the labels and the activation function of a cross-encoder to config, the contents of a config.json.
  * Returns 0 or -1 if an allocation fails. */
 int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s);
+/* Returns 1 if the open files f contain a classification head that config.json names, and modules.json does not describe an
+ * embedding model. c: configuration of the model, with or without the head. */
+int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f);
 /* Returns 1 if the model in `dir` is a cross-encoder: config.json or the base model of adapters names a class
  * ...ForSequenceClassification. Returns 0 for all other directories, and if a file cannot be read. */
 int aoei_is_cross_encoder(const char *dir);

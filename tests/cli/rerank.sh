@@ -59,3 +59,15 @@ for arguments in '' '--query w1 --pairs pairs.tsv' '--pairs pairs.tsv texts.txt'
     "$AOE" rerank $arguments || code=$?
     [ $code = 2 ]
 done
+# aoe info describes the head, embedding commands warn that it has no effect, and copies of the model keep it.
+"$AOE" info model --dtype f32 | grep -E '^(cross-encoder|embedding size)' | sed 's/  */ /g'
+"$AOE" info model --json | grep -o '"outputs":.*"dims"'
+"$AOE" embed -q -m model --dims 1 one | wc -l
+for storage in f32 bf16 int8; do
+    "$AOE" convert -q model -o $storage --dtype $storage
+    rerank -q -m $storage --pairs pairs.tsv >scores.$storage
+done
+rerank -q --pairs pairs.tsv | cmp - scores.f32
+head -n 1 scores.int8
+grep -o '"BertForSequenceClassification"\|"activation_fn": *"[^"]*"' f32/config.json
+is_absent f32/modules.json f32/1_Pooling
