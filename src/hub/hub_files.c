@@ -49,11 +49,13 @@ static const char *const optional[] = {
     "model.safetensors",
     "model.safetensors.index.json",
     "modules.json",
+    "preprocessor_config.json",
     "processor_config.json",
     "sentence_bert_config.json",
     "special_tokens_map.json",
     "tokenizer.json",
     "tokenizer_config.json",
+    "video_preprocessor_config.json",
 };
 static const char *const adapters[] = {"adapter_model.safetensors", "adapter_model.bin"};
 

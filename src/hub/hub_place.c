@@ -43,7 +43,7 @@ int aoei_hub_is_placed(const aoei_hub_place *p) {
 
 /* Returns 1 if the error says that the file system has no symbolic links or that this user may not create them. */
 static int is_unsupported(int errnum) {
-    return errnum == EPERM || errnum == ENOSYS || errnum == ENOTSUP || errnum == EOPNOTSUPP;
+    return errnum == EPERM || errnum == ENOSYS || errnum == EOPNOTSUPP;
 }
 
 /* Creates the symbolic link `temporary` to the blob, as seen from p->path. Returns 0, 1 if symbolic links are not supported, or

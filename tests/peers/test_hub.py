@@ -111,3 +111,73 @@ def test_private_models(aoe, hub, monkeypatch):
     assert not any("token" in line for line in log.read_text().splitlines() if line.startswith("storage"))
     for path in cache.rglob("*"):
         assert not (path.is_file() and b"Bearer" in path.read_bytes())
+
+
+def requested(log):
+    """The files that were requested from the Hub since the log was emptied."""
+    return [line.split()[2].split("/resolve/")[1].split("/", 1)[1] for line in log.read_text().splitlines()
+            if line.startswith("hub") and "/resolve/" in line]
+
+
+def test_python_does_not_request_missing_files(aoe, hub):
+    """aoe pull records the optional files that the model does not have (.no_exist)."""
+    files, cache, log = hub
+    aoe.run("pull", "-q", NAME)
+    log.write_text("")
+    python("import json; from sentence_transformers import SentenceTransformer as S; "
+           "print(json.dumps(S('%s', device='cpu').encode(['a plane']).tolist()))" % NAME)
+    missing = sorted({name for name in requested(log) if not (files / NAME / name).exists()})
+    assert missing == []
+
+
+def test_without_symbolic_links(aoe, hub, monkeypatch):
+    files, cache, log = hub
+    monkeypatch.setenv("HF_HUB_DISABLE_SYMLINKS", "1")
+    result = json.loads(aoe.run("pull", "-q", "--json", NAME).stdout)
+    snapshot = pathlib.Path(result["directory"])
+    assert not any(path.is_symlink() for path in snapshot.rglob("*"))
+    wanted = list(contents(snapshot))
+    log.write_text("")
+    code = "import json, huggingface_hub as h; print(json.dumps(h.snapshot_download('%s', allow_patterns=%r)))"
+    assert python(code % (NAME, wanted)) == str(snapshot)
+    assert json.loads(aoe.run("pull", "-q", "--json", NAME).stdout)["downloaded"] == 0
+    assert " GET /acme" not in log.read_text() and "storage" not in log.read_text()
+    # files that Python placed without links
+    for path in sorted(snapshot.rglob("*.json")):
+        path.unlink()
+    python("import json, huggingface_hub as h; print(json.dumps(h.snapshot_download('%s')))" % NAME)
+    assert json.loads(aoe.run("pull", "-q", "--json", NAME).stdout)["downloaded"] == 0
+    assert contents(snapshot) == contents(files / NAME)
+
+
+def test_both_download_at_the_same_time(aoe, hub):
+    files, cache, log = hub
+    code = "import huggingface_hub as h; print(h.snapshot_download('%s'))" % NAME
+    commands = [[str(aoe.program), "pull", "-q", NAME], [sys.executable, "-c", code]] * 2
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands]
+    outputs = [process.communicate() for process in running]
+    assert [process.returncode for process in running] == [0] * 4, outputs
+    directories = {output.strip().splitlines()[-1] for output, _ in outputs}
+    assert len(directories) == 1
+    assert contents(directories.pop()) == contents(files / NAME)
+    blobs = cache / "hub" / "models--acme--tiny" / "blobs"
+    assert not [path.name for path in blobs.iterdir() if "." in path.name]
+
+
+def test_adapters_name_their_base(aoe, hub, tmp_path, monkeypatch):
+    """Adapters that were trained on a model of the cache open in PEFT and sentence-transformers by the name of this model."""
+    aoe.run("pull", "-q", NAME)
+    adapters = tmp_path / "adapters"
+    aoe.run("train", "-q", "-m", NAME, "-d", ROOT / "examples" / "train.tsv", "-o", adapters, "--lora-r", 2, "--max-steps", 5,
+            "--lr", 0.01)
+    config = json.loads((adapters / "adapter_config.json").read_text())
+    assert (config["base_model_name_or_path"], config["revision"]) == (NAME, COMMIT)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    name, revision, shape = python(
+        "import json; from peft import AutoPeftModelForFeatureExtraction as A; m = A.from_pretrained('%s'); "
+        "c = m.peft_config['default']; print(json.dumps([c.base_model_name_or_path, c.revision, "
+        "m.base_model.model.config.hidden_size]))" % adapters)
+    assert (name, revision, shape) == (NAME, COMMIT, 32)
+    vectors = python("import json; from sentence_transformers import SentenceTransformer as S; "
+                     "print(json.dumps(S('%s', device='cpu').encode(['a plane is taking off']).tolist()))" % adapters)
+    assert abs(aoe.embed(adapters, ["a plane is taking off"]) - vectors).max() < 1e-5

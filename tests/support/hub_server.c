@@ -126,7 +126,7 @@ static void list_files(const test_hub *hub, test_answer *a, const char *id, cons
         closedir(d);
 }
 
-/* /api/models/ORG/NAME[/revision/REVISION] and /api/models/ORG/NAME/tree/REVISION */
+/* /api/models/ORG/NAME[/revision/REVISION] and /api/models/ORG/NAME/tree/REVISION[/DIR] */
 static void answer_api(void *user, const test_request *q, test_answer *a) {
     char id[256], path[512];
     const test_hub *hub = user;
@@ -137,6 +137,9 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
         *revision = 0;
         revision = strchr(revision + 1, '/') + 1;
     }
+    char *dir = tree ? strchr(revision, '/') : NULL;
+    if (dir)
+        *dir++ = 0;
     snprintf(path, sizeof path, "%s/%s", hub->folder, id);
     if (reject(hub, q, id, a))
         return;
@@ -151,8 +154,13 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
     int first = 1;
     test_answer_header(a, "Content-Type: application/json");
     if (tree) {
+        snprintf(path, sizeof path, "%s/%s/%s", hub->folder, id, dir ? dir : "");
+        if (access(path, F_OK)) {
+            refuse(a, 404, "EntryNotFound", "Entry not found");
+            return;
+        }
         test_answer_printf(a, "[");
-        list_files(hub, a, id, "", 1, &first);
+        list_files(hub, a, id, dir ? dir : "", 1, &first);
         test_answer_printf(a, "]");
         return;
     }

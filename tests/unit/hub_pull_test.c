@@ -2,12 +2,17 @@
  * Tests downloads of models of the Hub from a server with faults (tests/support/hub_server.h): messages, redirects, the token,
  * wrong answers, waits, time-outs, and caches without symbolic links. tests/fault/hub_fault_test.c tests interrupted
  * downloads, and tests/cli/pull.sh the program.
- * tags: network threads
+ *
+ * The program starts itself as "hub_pull_test pull", which downloads acme/tiny and is killed by a test.
+ * tags: network
  */
+#include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../support/hub_server.h"
@@ -28,6 +33,7 @@ static struct {
     double longest;     /* longest wait, in seconds */
     char why[1100];     /* reason of the last wait */
     int stop_when_wait; /* 1: the download is cancelled as soon as it waits */
+    pid_t kill;         /* process that is killed as soon as the download waits; 0: none */
 } reported;
 
 static void record_progress(void *user, const aoe_hub_progress *p) {
@@ -36,6 +42,12 @@ static void record_progress(void *user, const aoe_hub_progress *p) {
         return;
     reported.longest = p->waiting > reported.longest ? p->waiting : reported.longest;
     snprintf(reported.why, sizeof reported.why, "%s", p->why);
+    if (!reported.kill)
+        return;
+    kill(reported.kill, SIGKILL);
+    (void)waitpid(reported.kill, NULL, 0);
+    reported.kill = 0;
+    hub.slow = 0;
 }
 
 static int stop_asked(void *user) {
@@ -320,6 +332,46 @@ static void test_absent_files(void **state) {
     free(model);
 }
 
+/* Returns 1 if the directory contains a partial file with data. */
+static int has_partial(const char *dir) {
+    DIR *d = opendir(dir);
+    int found = 0;
+    for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        struct stat st;
+        char *path = test_path(dir, e->d_name);
+        found |= strstr(e->d_name, ".incomplete") && stat(path, &st) == 0 && st.st_size > 0;
+        free(path);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* While another process downloads the weights, the download waits. When the other process is killed, the download continues
+ * its partial file. */
+static void test_killed_owner(void **state) {
+    (void)state;
+    char *model = begin(), *blobs = test_path(model, "blobs");
+    hub.slow = 1;
+    const pid_t other = fork();
+    if (other == 0) {
+        execl("/proc/self/exe", "hub_pull_test", "pull", (char *)NULL);
+        _exit(127);
+    }
+    test_server_forget(hub.storage);
+    while (test_server_count(hub.storage, NULL) == 0 || !has_partial(blobs))
+        usleep(10000);
+    reported.kill = other;
+    expect_complete(model);
+    assert_int_equal(reported.kill, 0);
+    assert_string_equal(reported.why, "another process downloads this file");
+    assert_true(result.downloaded < 30000);
+    assert_true(test_server_count_header(hub.storage, "bytes=") > 0);
+    assert_false(has_partial(blobs));
+    free(blobs);
+    free(model);
+}
+
 /* ------------------------------------------------------------------ headers */
 
 static aoei_headers headers_of(const char *text) {
@@ -407,12 +459,14 @@ static int stop(void **state) {
     return test_dir_tear_down(state);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "pull") == 0)
+        return aoe_hub_pull("acme/tiny", NULL, &result, &err) ? 1 : 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_token),         cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_continue), cmocka_unit_test(test_wrong_answers), cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_timeout),  cmocka_unit_test(test_without_links), cmocka_unit_test(test_absent_files),
-        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_messages),     cmocka_unit_test(test_token),         cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_continue),     cmocka_unit_test(test_wrong_answers), cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_timeout),      cmocka_unit_test(test_without_links), cmocka_unit_test(test_absent_files),
+        cmocka_unit_test(test_killed_owner), cmocka_unit_test(test_headers),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
