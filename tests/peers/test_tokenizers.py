@@ -285,6 +285,57 @@ def test_sentencepiece_bpe(aoe, tmp_path, corpus, lines, name):
     compare(aoe, tmp_path / "model", tokenizer.backend_tokenizer, lines)
 
 
+# One component at a time, with a BPE model that is trained with this component
+
+BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
+NORMALIZERS = {
+    "NFC": normalizers.NFC(), "NFD": normalizers.NFD(), "NFKC": normalizers.NFKC(), "NFKD": normalizers.NFKD(),
+    "Lowercase": normalizers.Lowercase(), "Strip": normalizers.Strip(), "Strip right": normalizers.Strip(left=False),
+    "StripAccents": normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]), "Nmt": normalizers.Nmt(),
+    "Replace": normalizers.Replace("a", "\u00e9\u0301"), "Replace regex": normalizers.Replace(Regex(r"\p{Lu}|\s+$"), "_"),
+    "Prepend": normalizers.Prepend("\u2581"), "ByteLevel": normalizers.ByteLevel(),
+    "Bert": normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False),
+    "Bert without accents": normalizers.BertNormalizer(strip_accents=False),
+}
+PRE_TOKENIZERS = {
+    "Bert": pre_tokenizers.BertPreTokenizer(), "Whitespace": pre_tokenizers.Whitespace(),
+    "WhitespaceSplit": pre_tokenizers.WhitespaceSplit(), "Digits": pre_tokenizers.Digits(),
+    "individual Digits": pre_tokenizers.Digits(individual_digits=True), "CharDelimiterSplit": pre_tokenizers.CharDelimiterSplit("-"),
+    "ByteLevel": pre_tokenizers.ByteLevel(), "ByteLevel without prefix": pre_tokenizers.ByteLevel(add_prefix_space=False),
+    "ByteLevel without regex": pre_tokenizers.ByteLevel(use_regex=False),
+    **{f"Metaspace {scheme} {split}": pre_tokenizers.Metaspace(prepend_scheme=scheme, split=split)
+       for scheme in ("always", "first", "never") for split in (False, True)},
+    **{f"Punctuation {behavior}": pre_tokenizers.Punctuation(behavior) for behavior in BEHAVIORS},
+    **{f"Split {behavior}{' inverted' if invert else ''}": pre_tokenizers.Split(Regex(r"\p{L}+|\s"), behavior, invert=invert)
+       for behavior in BEHAVIORS for invert in (False, True)},
+    "Split at a string": pre_tokenizers.Split("  ", "merged_with_next"),
+}
+MODELS = {
+    "fuse_unk": dict(fuse_unk=True), "no unk": dict(unk_token=None), "ignore_merges": dict(ignore_merges=True),
+    "continuing_subword_prefix": dict(continuing_subword_prefix="##"), "end_of_word_suffix": dict(end_of_word_suffix="</w>"),
+}
+
+
+def bpe(corpus, normalizer=None, pre_tokenizer=pre_tokenizers.Whitespace(), **options):
+    options = {"unk_token": "<unk>", **options}
+    t = Tokenizer(models.BPE(**options))
+    t.normalizer, t.pre_tokenizer = normalizer, pre_tokenizer
+    affixes = {key: value for key, value in options.items() if key in ("continuing_subword_prefix", "end_of_word_suffix")}
+    t.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=1500, special_tokens=["<unk>"], show_progress=False, **affixes))
+    return t
+
+
+COMPONENTS = {**{f"normalizer {name}": {"normalizer": value} for name, value in NORMALIZERS.items()},
+              **{f"pre-tokenizer {name}": {"pre_tokenizer": value} for name, value in PRE_TOKENIZERS.items()},
+              **{f"model {name}": options for name, options in MODELS.items()}}
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_components(aoe, tmp_path, corpus, lines, name):
+    tokenizer = bpe(corpus, **COMPONENTS[name])
+    compare(aoe, save(tokenizer, tmp_path), tokenizer, lines[::10])
+
+
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "all-mpnet-base-v2"])
 def test_real(aoe, peers, tmp_path, lines, name):
     tokenizer = Tokenizer.from_file(str(peers / "models" / name / "tokenizer.json"))
