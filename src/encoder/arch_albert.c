@@ -64,10 +64,18 @@ static const char *const layer_names[AOEI_LW_COUNT] = {
     [AOEI_LW_NORM2_BIAS] = "albert_layers.0.full_layer_layer_norm.bias",
 };
 
+static const char *const head_names[AOEI_HW_COUNT] = {
+    [AOEI_HW_TRANSFORM] = "predictions.dense.weight", [AOEI_HW_TRANSFORM_BIAS] = "predictions.dense.bias",
+    [AOEI_HW_NORM] = "predictions.LayerNorm.weight",  [AOEI_HW_NORM_BIAS] = "predictions.LayerNorm.bias",
+    [AOEI_HW_DECODER_BIAS] = "predictions.bias",
+};
+
 /* Writes a tensor name. For weights of a layer, `layer` is the index of the group. */
 static void name_albert(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
     if (group == AOEI_GROUP_LAYER)
         aoei_slot_name(out, size, "encoder.albert_layer_groups.", layer, layer_names[kind]);
+    else if (group == AOEI_GROUP_HEAD)
+        aoei_slot_name(out, size, NULL, 0, head_names[kind]);
     else if (group == AOEI_GROUP_OUTER && kind == AOEI_W_EMBED_PROJECTION)
         aoei_slot_name(out, size, NULL, 0, "encoder.embedding_hidden_mapping_in.weight");
     else if (group == AOEI_GROUP_OUTER && kind == AOEI_W_EMBED_PROJECTION_BIAS)
@@ -88,6 +96,8 @@ static const aoei_classification_head head = {
 const aoei_arch aoei_arch_albert = {
     .model_type = "albert",
     .class_name = "AlbertModel",
+    .mlm_class_name = "AlbertForMaskedLM",
+    .mlm_prefix = "albert.",
     .head = &head,
     .prefixes = prefixes,
     .defaults = defaults_albert,

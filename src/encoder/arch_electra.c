@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * ELECTRA (Clark et al. 2020). The encoder is BERT, except that the embedding size may differ from the hidden size. In this
- * case, a linear layer follows the embedding. The heads of the generator and of the discriminator are ignored.
+ * case, a linear layer follows the embedding. The masked-LM head is that of the
+ * generator; the head of the discriminator is ignored.
  */
 #include "encoder/arch_electra.h"
 
@@ -29,11 +30,24 @@ static int write_electra(const aoei_encoder_config *c, json_t *config) {
     return rc ? rc : failed;
 }
 
+static const char *const head_names[AOEI_HW_COUNT] = {
+    [AOEI_HW_TRANSFORM] = "generator_predictions.dense.weight", [AOEI_HW_TRANSFORM_BIAS] = "generator_predictions.dense.bias",
+    [AOEI_HW_NORM] = "generator_predictions.LayerNorm.weight",  [AOEI_HW_NORM_BIAS] = "generator_predictions.LayerNorm.bias",
+    [AOEI_HW_DECODER_BIAS] = "generator_lm_head.bias",
+};
+
+static void defaults_electra(aoei_encoder_config *c) {
+    aoei_bert_defaults(c);
+    c->mlm_activation = AOEI_GELU; /* whatever hidden_act is */
+}
+
 static void name_electra(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
     if (group == AOEI_GROUP_OUTER && kind == AOEI_W_EMBED_PROJECTION)
         aoei_slot_name(out, size, NULL, 0, "embeddings_project.weight");
     else if (group == AOEI_GROUP_OUTER && kind == AOEI_W_EMBED_PROJECTION_BIAS)
         aoei_slot_name(out, size, NULL, 0, "embeddings_project.bias");
+    else if (group == AOEI_GROUP_HEAD)
+        aoei_slot_name(out, size, NULL, 0, head_names[kind]);
     else
         aoei_bert_name(out, size, group, kind, layer);
 }
@@ -45,9 +59,11 @@ static const aoei_classification_head head = {.class_name = "ElectraForSequenceC
 const aoei_arch aoei_arch_electra = {
     .model_type = "electra",
     .class_name = "ElectraModel",
+    .mlm_class_name = "ElectraForMaskedLM",
+    .mlm_prefix = "electra.",
     .head = &head,
     .prefixes = prefixes,
-    .defaults = aoei_bert_defaults,
+    .defaults = defaults_electra,
     .read = read_electra,
     .check = aoei_transformer_check,
     .write = write_electra,

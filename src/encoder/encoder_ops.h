@@ -51,9 +51,11 @@ typedef struct aoei_mlm_transform {
     const aoei_tensor *w;  /* [AOEI_HW_COUNT] weights of the head */
     const aoei_tensor *g;  /* [AOEI_HW_COUNT] gradients of the weights; the backward pass adds to them */
     aoei_tensor in;        /* [n, D] hidden states of the masked tokens */
-    aoei_tensor pre;       /* [n, D] output of the dense layer, before the activation */
-    aoei_tensor act;       /* [n, D] output of the activation; the backward pass overwrites it */
-    aoei_tensor out;       /* [n, D] output of the norm, which is the input of the decoder */
+    aoei_tensor pre;       /* [n, E] output of the dense layer, before the activation */
+    aoei_tensor act;       /* [n, E] output of the activation; the backward pass overwrites it */
+    aoei_tensor out;       /* [n, E] output of the norm, which is the input of the decoder */
+    aoei_tensor d_out;     /* [n, E] float32 gradient of `out`; the backward pass overwrites it */
+    aoei_tensor d_in;      /* [n, D] float32 gradient of `in`; may use the memory of d_out if E is D */
     aoei_tensor stats;     /* [n, 2] float32 statistics of the norm */
     aoei_tensor workspace; /* workspace of the dense layer */
 } aoei_mlm_transform;
@@ -81,9 +83,8 @@ typedef struct aoei_encoder_ops {
                         const aoei_encoder_dropout *drop);
     /* computes t->out from t->in; NULL: the encoder does not support a masked-LM head */
     void (*mlm_forward)(const aoei_mlm_transform *t);
-    /* Computes the gradients of the weights and of t->in. d[n, D] is float32: it contains the gradient of t->out before the
-     * call, and the gradient of t->in after the call. */
-    void (*mlm_backward)(const aoei_mlm_transform *t, aoei_tensor d);
+    /* Computes the gradients of the weights and t->d_in from t->d_out. */
+    void (*mlm_backward)(const aoei_mlm_transform *t);
 } aoei_encoder_ops;
 
 #endif

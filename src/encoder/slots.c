@@ -204,9 +204,9 @@ static void name_adapter(const aoei_encoder_config *c, size_t kind, size_t layer
 static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     s->head = 1;
     if (kind == AOEI_HW_TRANSFORM)
-        linear_slot(s, c->hidden, c->hidden);
+        linear_slot(s, aoei_embed_width(c), c->hidden);
     else
-        vector_slot(s, kind == AOEI_HW_DECODER_BIAS ? c->vocab : c->hidden);
+        vector_slot(s, kind == AOEI_HW_DECODER_BIAS ? c->vocab : aoei_embed_width(c));
     s->norm = kind == AOEI_HW_NORM;
     s->absent = (kind == AOEI_HW_TRANSFORM_BIAS && c->no_transform_bias) || (kind == AOEI_HW_NORM_BIAS && c->no_norm_bias);
 }

@@ -332,12 +332,13 @@ static void mlm_forward(const aoei_mlm_transform *t) {
     aoei_layernorm_forward(t->ctx, t->out, t->stats, t->act, t->w[AOEI_HW_NORM], t->w[AOEI_HW_NORM_BIAS], t->config->norm_eps);
 }
 
-static void mlm_backward(const aoei_mlm_transform *t, aoei_tensor d) {
+static void mlm_backward(const aoei_mlm_transform *t) {
+    const aoei_tensor d = t->d_out;
     aoei_layernorm_backward(t->ctx, d, t->g[AOEI_HW_NORM], t->g[AOEI_HW_NORM_BIAS], d, t->act, t->stats, t->w[AOEI_HW_NORM]);
     /* `act` then contains the gradient of `pre` */
     aoei_activation_backward(t->ctx, t->act, d, t->pre, mlm_activation(t->config));
     const aoei_linear_grads l = {
-        .dx = d, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .workspace = t->workspace};
+        .dx = t->d_in, .dw = t->g[AOEI_HW_TRANSFORM], .db = t->g[AOEI_HW_TRANSFORM_BIAS], .workspace = t->workspace};
     aoei_linear_backward(t->ctx, &l, t->act, t->in, t->w[AOEI_HW_TRANSFORM]);
 }
 

@@ -38,7 +38,9 @@ static int complete_static(aoei_model_files *f, aoe_error *err) {
 static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, const char *path, aoe_error *err) {
     int tied = 1;
     if (!c->arch->mlm_class_name)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: a %s model has no masked-LM head; pretrain a BERT, a RoBERTa or a RAN",
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the masked-LM head of %s models is not supported; pretrain a model of another architecture, "
+                         "such as bert, roberta, mpnet, modernbert or ran",
                          aoei_weights_dir(f), c->arch->model_type);
     const int rc = aoei_json_bool(f->config_json, "tie_word_embeddings", &tied, path, err);
     if (!rc && !tied)

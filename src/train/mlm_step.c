@@ -31,7 +31,7 @@ static size_t block_rows(const aoei_encoder_config *c) {
 
 int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_mlm_step_options *o,
                          aoei_arena *arena, aoe_error *err) {
-    const size_t D = c->hidden, n = o->tokens, block = block_rows(c);
+    const size_t D = c->hidden, E = aoei_embed_width(c), n = o->tokens, block = block_rows(c);
     s->ctx = ctx;
     s->config = *c;
     s->o = *o;
@@ -39,15 +39,16 @@ int aoei_mlm_step_layout(aoei_mlm_step *s, aoe_context *ctx, const aoei_encoder_
     if (code)
         return code;
     s->rows = aoei_tensor_take_typed(arena, o->type, n, D);
-    s->pre = aoei_tensor_take_typed(arena, o->type, n, D);
-    s->act = aoei_tensor_take_typed(arena, o->type, n, D);
-    s->normed = aoei_tensor_take_typed(arena, o->type, n, D);
+    s->pre = aoei_tensor_take_typed(arena, o->type, n, E);
+    s->act = aoei_tensor_take_typed(arena, o->type, n, E);
+    s->normed = aoei_tensor_take_typed(arena, o->type, n, E);
     s->stats = aoei_tensor_take(arena, n, 2);
-    s->d_normed = aoei_tensor_take(arena, n, D);
+    s->d_normed = aoei_tensor_take(arena, n, E);
+    s->d_rows = E == D ? s->d_normed : aoei_tensor_take(arena, n, D);
     s->logits = aoei_tensor_take(arena, block, c->vocab);
     s->d_logits = o->type == AOEI_F32 ? s->logits : aoei_tensor_take_typed(arena, o->type, block, c->vocab);
-    const size_t decoder = aoei_linear_workspace(ctx, o->type, block, c->vocab, D),
-                 transform = aoei_linear_workspace(ctx, o->type, n, D, D);
+    const size_t decoder = aoei_linear_workspace(ctx, o->type, block, c->vocab, E),
+                 transform = aoei_linear_workspace(ctx, o->type, n, E, D);
     s->workspace = aoei_workspace_take(arena, decoder > transform ? decoder : transform);
     const aoei_encoder_mode mode = {.type = o->type, .training = 1, .recompute = o->recompute};
     return aoei_encoder_layout(&s->state, ctx, c, arena, n, o->texts, o->longest, mode, err);
@@ -104,6 +105,8 @@ static aoei_mlm_transform transform_of(const aoei_mlm_step *s) {
                                 .pre = aoei_tensor_rows(s->pre, 0, n),
                                 .act = aoei_tensor_rows(s->act, 0, n),
                                 .out = aoei_tensor_rows(s->normed, 0, n),
+                                .d_out = aoei_tensor_rows(s->d_normed, 0, n),
+                                .d_in = aoei_tensor_rows(s->d_rows, 0, n),
                                 .stats = aoei_tensor_rows(s->stats, 0, n),
                                 .workspace = s->workspace};
 }
@@ -155,9 +158,8 @@ static void compute_block(aoei_mlm_step *s, size_t first, size_t n, double scale
 /* Computes d_last, the gradient of the last hidden states, from s->d_normed. */
 static void head_backward(aoei_mlm_step *s, aoei_tensor d_last, const aoei_encoder_dropout *drop) {
     const aoei_mlm_transform t = transform_of(s);
-    const aoei_tensor d = aoei_tensor_rows(s->d_normed, 0, s->n_masked);
-    s->config.arch->encoder->mlm_backward(&t, d);
-    aoei_rows_scatter(s->ctx, d_last, d, s->index);
+    s->config.arch->encoder->mlm_backward(&t);
+    aoei_rows_scatter(s->ctx, d_last, t.d_in, s->index);
     apply_dropout(s, d_last, drop);
 }
 

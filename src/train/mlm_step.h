@@ -4,9 +4,9 @@
  * cross entropy, and the backward pass. The caller provides masked token ids. A large batch is processed in chunks.
  * The gradients of a chunk are added to the gradients of the chunks before it, so the division into chunks can change the
  * rounding.
- * The head computes the logits as follows. E are the token embeddings, norm is the layer normalization, and W, b and c are
- * weights of the head:
- *     rows = last_hidden_state[masked positions]; h = norm(gelu(rows W^T + b)); logits = h E^T + c
+ * The head computes the logits as follows. M are the token embeddings, norm is the layer normalization, and W, b and c are
+ * weights of the head. GELU is replaced by the activation of the head if it is another function:
+ *     rows = last_hidden_state[masked positions]; h = norm(gelu(rows W^T + b)); logits = h M^T + c
  */
 #ifndef AOEI_TRAIN_MLM_STEP_H
 #define AOEI_TRAIN_MLM_STEP_H
@@ -38,15 +38,17 @@ typedef struct aoei_mlm_step {
                         elements; owned */
     int32_t *target; /* [tokens] ids of the masked tokens before masking; the caller sets the first n_masked elements; owned */
     /* Tensors of the head; their memory is in `arena`. They have the data type o.type unless stated otherwise. tokens:
-     * o.tokens. D: hidden size. V: vocabulary size. block: number of rows for which logits are computed at a time. */
+     * o.tokens. D: hidden size. E: number of columns of the token embeddings. V: vocabulary size. block: number of rows for
+     * which logits are computed at a time. */
     aoei_tensor rows;      /* [tokens, D] hidden states of the masked tokens */
-    aoei_tensor pre;       /* [tokens, D] input of the activation function */
-    aoei_tensor act;       /* [tokens, D] output of the activation function */
-    aoei_tensor normed;    /* [tokens, D] output of the normalization */
+    aoei_tensor pre;       /* [tokens, E] input of the activation function */
+    aoei_tensor act;       /* [tokens, E] output of the activation function */
+    aoei_tensor normed;    /* [tokens, E] output of the normalization */
     aoei_tensor stats;     /* [tokens, 2] float32 statistics of the normalization, which the backward pass uses */
     aoei_tensor logits;    /* [block, V] float32 logits */
     aoei_tensor d_logits;  /* [block, V] gradient of the logits; if o.type is float32, it uses the memory of `logits` */
-    aoei_tensor d_normed;  /* [tokens, D] float32 gradient of `normed` */
+    aoei_tensor d_normed;  /* [tokens, E] float32 gradient of `normed` */
+    aoei_tensor d_rows;    /* [tokens, D] float32 gradient of `rows`; if E is D, it uses the memory of `d_normed` */
     aoei_tensor workspace; /* buffer for packed weights of the head's matmuls */
     double *loss;          /* [block] loss of each token of the current block in nats; owned */
     uint8_t *is_correct; /* [block] 1 for each token of the current block whose original id has the largest logit, otherwise 0;

@@ -93,22 +93,22 @@ static void destroy(problem *p) {
     aoe_context_destroy(p->ctx);
 }
 
-/* Computes h[D] = norm(f(W x + b)), where f is the activation of the head, the transform before the decoder. */
+/* Computes h[E] = norm(f(W x + b)), where f is the activation of the head, the transform before the decoder. */
 static void head(const problem *p, const double *x, double *h) {
-    const size_t D = p->config.hidden;
+    const size_t D = p->config.hidden, E = aoei_embed_width(&p->config);
     double *const *w = p->reference.weights + aoei_head_slot(&p->config, 0);
     const aoei_activation f = p->config.mlm_activation == AOEI_IDENTITY ? p->config.activation : p->config.mlm_activation;
     double mean = 0, variance = 0;
-    for (size_t i = 0; i < D; i++) {
+    for (size_t i = 0; i < E; i++) {
         double sum = w[AOEI_HW_TRANSFORM_BIAS] ? w[AOEI_HW_TRANSFORM_BIAS][i] : 0;
         for (size_t k = 0; k < D; k++)
             sum += w[AOEI_HW_TRANSFORM][i * D + k] * x[k];
         h[i] = bert_reference_activation(sum, f);
-        mean += h[i] / (double)D;
+        mean += h[i] / (double)E;
     }
-    for (size_t i = 0; i < D; i++)
-        variance += (h[i] - mean) * (h[i] - mean) / (double)D;
-    for (size_t i = 0; i < D; i++)
+    for (size_t i = 0; i < E; i++)
+        variance += (h[i] - mean) * (h[i] - mean) / (double)E;
+    for (size_t i = 0; i < E; i++)
         h[i] = (h[i] - mean) / sqrt(variance + p->config.norm_eps) * w[AOEI_HW_NORM][i] +
                (w[AOEI_HW_NORM_BIAS] ? w[AOEI_HW_NORM_BIAS][i] : 0);
 }
@@ -116,10 +116,10 @@ static void head(const problem *p, const double *x, double *h) {
 /* Returns the sum of the losses of the masked tokens. *correct is set to the number of masked tokens whose target has the
  * largest logit. */
 static double loss(problem *p, size_t *correct) {
-    const size_t D = p->config.hidden, V = p->config.vocab;
+    const size_t D = p->config.hidden, E = aoei_embed_width(&p->config), V = p->config.vocab;
     const double *words = p->reference.weights[AOEI_W_WORD],
                  *bias = p->reference.weights[aoei_head_slot(&p->config, AOEI_HW_DECODER_BIAS)];
-    double *h = malloc(D * sizeof *h), *logit = malloc(V * sizeof *logit), total = 0;
+    double *h = malloc(E * sizeof *h), *logit = malloc(V * sizeof *logit), total = 0;
     assert_true(h && logit);
     *correct = 0;
     bert_reference_forward(&p->reference);
@@ -129,8 +129,8 @@ static double loss(problem *p, size_t *correct) {
         head(p, p->reference.last + p->step.index[m] * D, h);
         for (size_t v = 0; v < V; v++) {
             logit[v] = bias[v];
-            for (size_t k = 0; k < D; k++)
-                logit[v] += words[v * D + k] * h[k];
+            for (size_t k = 0; k < E; k++)
+                logit[v] += words[v * E + k] * h[k];
             max = fmax(max, logit[v]);
         }
         for (size_t v = 0; v < V; v++)
@@ -236,6 +236,21 @@ static void test_without_biases(void **state) {
     destroy(&p);
 }
 
+/* Tests models whose embeddings have another size than their hidden states. */
+static void test_narrow_embeddings(void **state) {
+    (void)state;
+    static void (*const options[])(aoei_encoder_config * c) = {tiny_electra, tiny_albert};
+    for (size_t k = 0; k < 4; k++) {
+        problem p;
+        tiny_model shape = tiny_defaults();
+        shape.options = options[k % 2];
+        create_of(&p, test_best_tier(), k < 2 ? AOEI_F32 : AOEI_BF16, &shape, 0, 3);
+        create_reference(&p);
+        check(&p, k < 2 ? LOSS_TOLERANCE : BF16_TOLERANCE, k < 2 ? 1 : BF16_TOLERANCE / TENSOR_TOLERANCE);
+        destroy(&p);
+    }
+}
+
 /* RoBERTa with another activation in its layers than in its head. */
 static void silu_layers(aoei_encoder_config *c) {
     tiny_roberta(c);
@@ -326,8 +341,9 @@ static void test_chunks(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients), cmocka_unit_test(test_without_biases), cmocka_unit_test(test_head_activation),
-        cmocka_unit_test(test_blocks),    cmocka_unit_test(test_bf16),           cmocka_unit_test(test_chunks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients),       cmocka_unit_test(test_without_biases),
+                                       cmocka_unit_test(test_head_activation), cmocka_unit_test(test_narrow_embeddings),
+                                       cmocka_unit_test(test_blocks),          cmocka_unit_test(test_bf16),
+                                       cmocka_unit_test(test_chunks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
