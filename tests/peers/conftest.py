@@ -140,4 +140,5 @@ def pytest_terminal_summary(terminalreporter):
     for file in sorted(counts):
         tests = ", ".join(f"{number} {outcome}" for outcome, number in counts[file].items())
         values = ", ".join(f"{name} {value:.1e}" for name, value in DIFFERENCES.get(file, {}).items())
-        terminalreporter.write_line(f"{file}: {tests}, {seconds[file]:.0f} s{'; largest differences: ' + values if values else ''}")
+        differences = f"; largest differences: {values}" if values else ""
+        terminalreporter.write_line(f"{file}: {tests}, {seconds.get(file, 0):.0f} s{differences}")

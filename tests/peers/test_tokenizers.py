@@ -5,6 +5,7 @@ tokenizer classes of the library transformers.
 The texts are 100,000 lines in 20 scripts, generated with a fixed seed, of which a third are adversarial. The environment
 variable AOE_TOKENIZER_LINES sets another number of lines.
 """
+import importlib
 import json
 import os
 import random
@@ -14,10 +15,10 @@ import types
 import pytest
 import sentencepiece as spm
 import tokenizers
-import transformers.convert_slow_tokenizer as convert
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer
 
+convert = importlib.import_module("transformers.convert_slow_tokenizer")  # transformers has a function of the same name
 LINES = int(os.environ.get("AOE_TOKENIZER_LINES", "100000"))
 
 # Ranges of code points of 20 scripts. All code points were assigned before Unicode 8, because the BERT normalizer of the
