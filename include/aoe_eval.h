@@ -81,8 +81,9 @@ AOE_API int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path
                              aoe_error *AOE_NULLABLE err);
 /* Evaluates the model of the embedder `e` on the dev set. `dev_set` must point to an aoe_dev_set; it is a void pointer so that
  * the function has the type aoe_dev_fn. Sets *score to the Spearman correlation. If all cosines are equal, the correlation is
- * undefined; *score is then -1, and a warning is logged. The first evaluation also logs a warning if texts are truncated.
- * Errors: those of aoe_eval_pairs. */
+ * undefined; *score is then -1, and a warning is logged. The score of a cross-encoder is the Spearman correlation of its scores
+ * with the labels or, if it has several outputs, its accuracy; labels must then be classes. The first evaluation also logs a
+ * warning if texts are truncated. Errors: those of aoe_eval_pairs. */
 AOE_API int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_error *AOE_NULLABLE err);
 AOE_API double
 aoe_dev_set_pearson(const aoe_dev_set *d); /* Pearson correlation of the latest evaluation; NaN before the first one */

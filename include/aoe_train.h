@@ -51,7 +51,7 @@ typedef struct aoe_objective_result {
     double cosine, ibn, angle; /* terms before they are multiplied by their weights; 0 if the weight is 0 */
     double contrastive;        /* contrastive term of aoe_contrastive; otherwise 0 */
     double regression;         /* term of AOE_METHOD_SBERT_REGRESSION; otherwise 0 */
-    double classification;     /* term of AOE_METHOD_SBERT_CLASSIFICATION; otherwise 0 */
+    double classification;     /* term of AOE_METHOD_SBERT_CLASSIFICATION or AOE_METHOD_CROSS_ENCODER; otherwise 0 */
     double teacher;        /* distillation term before it is multiplied by w_teacher; 0 without a teacher. `total` includes the
                               weighted term */
     size_t ordered_pairs;  /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
@@ -253,6 +253,9 @@ typedef enum aoe_method {
     AOE_METHOD_SIMCSE_SUP,           /* triplets, positives, pairs with label >= ibn_threshold; tau_ibn, hard_negative */
     AOE_METHOD_CONTRASTIVE, /* kinds of examples as for SIMCSE_SUP, but without the dense layer (no_projection); the loss is
                                aoe_contrastive without the cosine and angle terms; tau_ibn, hard_negative, w_ibn, w_cln */
+    /* trains a cross-encoder (aoe.h), which scores pairs, instead of an embedding model. pairs: each pair is one example;
+     * triplets: the query with its positive has label 1, with its negative label 0; `classes` */
+    AOE_METHOD_CROSS_ENCODER,
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -269,7 +272,10 @@ typedef struct aoe_train_options {
     aoe_objective_options objective; /* weights and temperatures of the losses; its ibn_threshold is AOE_AUTO */
     double label_max;     /* SBERT_REGRESSION: label that corresponds to a cosine of 1; AOE_AUTO (default): highest label of the
                              file */
-    size_t classes;       /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1 */
+    size_t classes;       /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1. CROSS_ENCODER: 1
+                             (AUTO, default): one score per pair; the loss is the binary cross entropy, and a label divided by
+                             label_max is the target. 2 or more: labels are classes; the loss is the cross entropy */
+    int new_head;         /* CROSS_ENCODER: 1: replace the classification head of the start model by a new one; default 0 */
     int no_projection;    /* SIMCSE methods: 1: train without the dense layer with tanh after the pooling; default 0 */
     int allow_duplicates; /* 1: a text may occur several times in a contrastive batch; default 0 */
     size_t batch_size;    /* examples per batch; default 32 */

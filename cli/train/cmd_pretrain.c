@@ -102,11 +102,13 @@ static json_t *metrics(const void *own, const aoe_train_event *e) {
                      cli_json_real(exp(e->loss.total)), "accuracy", cli_json_real(e->accuracy));
 }
 
-static void format_best(const aoe_train_event *e, char *out, size_t size) {
+static void format_best(const void *own, const aoe_train_event *e, char *out, size_t size) {
+    (void)own;
     snprintf(out, size, "perplexity %.2f", exp(-e->best_score));
 }
 
-static json_t *best(const aoe_train_event *e) {
+static json_t *best(const void *own, const aoe_train_event *e) {
+    (void)own;
     return json_pack("{s:o}", "held_out_loss", cli_json_real(-e->best_score));
 }
 

@@ -17,6 +17,11 @@ typedef struct job {
     aoe_dev_set *dev; /* dev set, owned; NULL if --dev was not given */
 } job;
 
+/* Returns 1 if the run trains a cross-encoder with several outputs, whose dev score is the accuracy. */
+static int trains_classes(const job *j) {
+    return j->o.t.method == AOE_METHOD_CROSS_ENCODER && j->o.t.classes != AOE_AUTO && j->o.t.classes > 1;
+}
+
 static void score_text(char out[32], double score) {
     if (isfinite(score))
         snprintf(out, 32, "%.2f", 100 * score);
@@ -68,28 +73,37 @@ static void format_metrics(const void *own, const aoe_train_event *e, char *out,
     const job *j = own;
     char score[32], pearson[32];
     score_text(score, e->score);
+    if (trains_classes(j)) {
+        snprintf(out, size, "%9s", score);
+        return;
+    }
     score_text(pearson, aoe_dev_set_pearson(j->dev));
     snprintf(out, size, "%9s  %9s", score, pearson);
 }
 
 static json_t *metrics(const void *own, const aoe_train_event *e) {
     const job *j = own;
+    if (trains_classes(j))
+        return json_pack("{s:o,s:o}", "dev_accuracy", cli_json_real(e->score), "best_dev_accuracy",
+                         cli_json_real(e->best_score));
     return json_pack("{s:o,s:o,s:o}", "dev_spearman", cli_json_real(e->score), "dev_pearson",
                      cli_json_real(aoe_dev_set_pearson(j->dev)), "best_dev_spearman", cli_json_real(e->best_score));
 }
 
-static void format_best(const aoe_train_event *e, char *out, size_t size) {
-    snprintf(out, size, "dev Spearman %.2f", 100 * e->best_score);
+static void format_best(const void *own, const aoe_train_event *e, char *out, size_t size) {
+    snprintf(out, size, "dev %s %.2f", trains_classes(own) ? "accuracy" : "Spearman", 100 * e->best_score);
 }
 
-static json_t *best(const aoe_train_event *e) {
-    return json_pack("{s:o}", "dev_spearman", cli_json_real(e->best_score));
+static json_t *best(const void *own, const aoe_train_event *e) {
+    return json_pack("{s:o}", trains_classes(own) ? "dev_accuracy" : "dev_spearman", cli_json_real(e->best_score));
 }
 
 static int run(void *own, aoe_context *ctx, aoe_error *err) {
     job *j = own;
     cli_train_config *o = &j->o;
     if (o->dev) {
+        if (trains_classes(j) && o->t.classes > 2 && !o->dev_table.label_map)
+            o->dev_table.label_map = "neutral=2"; /* as in the training files */
         const int code = aoe_dev_set_load(&j->dev, ctx, o->dev, &o->dev_table, err);
         if (code)
             return code;
@@ -112,7 +126,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO) {
         cli_training t = {
             .doing = "training",
-            .columns = " spearman    pearson",
+            .columns = trains_classes(&j) ? " accuracy" : " spearman    pearson",
             .own = &j,
             .describe = describe,
             .format_step = format_step,

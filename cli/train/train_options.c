@@ -91,8 +91,9 @@ static const cli_option objective_table[] = {
              "contrastive loss. cosent: only the cosine loss. sbert-classification: cross entropy; "
              "labels are classes. sbert-regression: squared error between cosine and scaled label. "
              "simcse-unsup: contrastive loss in which each text is its own positive. simcse-sup: "
-             "contrastive loss of SimCSE for positives or triplets. docs/objectives.md defines the "
-             "losses",
+             "contrastive loss of SimCSE for positives or triplets. cross-encoder: train a model that "
+             "scores pairs of texts (aoe rerank) instead of an embedding model. docs/objectives.md "
+             "defines the losses",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
@@ -164,10 +165,16 @@ static const cli_option objective_table[] = {
      .kind = CLI_SIZE,
      .value = "N",
      AT(t.classes),
-     .min = 2,
+     .min = 1,
      .max = 10000,
-     .help = "sbert-classification: number of classes",
-     .fallback = "the highest label + 1"},
+     .help = "sbert-classification: number of classes. cross-encoder: number of scores per pair: 1 for binary "
+             "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
+     .fallback = "sbert-classification: the highest label + 1; cross-encoder: 1"},
+    {.name = "new-head",
+     .kind = CLI_FLAG,
+     AT(t.new_head),
+     .set = 1,
+     .help = "cross-encoder: start with a new classification head, although the model already has one"},
     {.name = "no-projection",
      .kind = CLI_FLAG,
      AT(t.no_projection),
@@ -181,8 +188,9 @@ static const cli_option objective_table[] = {
      AT(t.label_max),
      .min = 1e-30,
      .max = 1e30,
-     .help = "sbert-regression: label that corresponds to a cosine of 1",
-     .fallback = "the highest label of each file"},
+     .help = "sbert-regression: label that corresponds to a cosine of 1; cross-encoder: label that corresponds to a "
+             "score of 1",
+     .fallback = "the highest label of each file; cross-encoder: at least 1"},
     CLI_OPTION_ANGLE_FORM(AT(t.objective.angle_form)),
 };
 
@@ -347,7 +355,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         POSITIVES = 64,
         HARD = 128,
         CLASSES = 256,
-        PROJECTION = 512
+        PROJECTION = 512,
+        HEAD = 1024
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -357,6 +366,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_SIMCSE_UNSUP] = TAU_IBN | PROJECTION,
         [AOE_METHOD_SIMCSE_SUP] = TAU_IBN | POSITIVES | HARD | PROJECTION,
         [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN | POSITIVES | HARD,
+        [AOE_METHOD_CROSS_ENCODER] = CLASSES | REGRESSION | HEAD,
     };
     static const struct {
         const char *name;
@@ -369,6 +379,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         {"no-isp", ISP},         {"angle-form", ANGLE},
         {"hard-negative", HARD}, {"label-max", REGRESSION},
         {"classes", CLASSES},    {"no-projection", PROJECTION},
+        {"new-head", HEAD},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))

@@ -56,7 +56,7 @@ static void print_result(cli_training *t, const aoe_train_event *e) {
     if (t->json) {
         json_t *o = json_pack("{s:s,s:I,s:o}", "event", "done", "steps", (json_int_t)e->step, "best_step",
                               has_best ? json_integer((json_int_t)e->best_step) : json_null());
-        append_fields(o, t->best(e));
+        append_fields(o, t->best(t->own, e));
         append_fields(o, json_pack("{s:f,s:o}", "seconds", e->seconds, "output", cli_json_text(t->output, strlen(t->output))));
         cli_print_json(o);
         return;
@@ -65,7 +65,7 @@ static void print_result(cli_training *t, const aoe_train_event *e) {
     cli_format_seconds(seconds, e->seconds);
     printf("done: %zu step%s in %s; ", e->step, cli_plural(e->step), seconds);
     if (has_best) {
-        t->format_best(e, best, sizeof best);
+        t->format_best(t->own, e, best, sizeof best);
         printf("%s at step %zu; ", best, e->best_step);
     }
     printf("the model is in %s\n", t->output);

@@ -22,8 +22,8 @@ typedef struct cli_training {
     void (*format_metrics)(const void *own, const aoe_train_event *e, char *out, size_t size);
     json_t *(*metrics)(const void *own, const aoe_train_event *e); /* returns the metrics of an evaluation as JSON */
     /* Writes the best metric, for example "perplexity 12.50", to out[size]. */
-    void (*format_best)(const aoe_train_event *e, char *out, size_t size);
-    json_t *(*best)(const aoe_train_event *e); /* returns the best metric as JSON */
+    void (*format_best)(const void *own, const aoe_train_event *e, char *out, size_t size);
+    json_t *(*best)(const void *own, const aoe_train_event *e); /* returns the best metric as JSON */
     /* Runs the training with the context ctx. Returns an error code of the library. */
     int (*run)(void *own, aoe_context *ctx, aoe_error *err);
 

@@ -117,7 +117,7 @@ typedef struct aoei_slot {
                        AOEI_POOLED_LAYERS: weights of hidden states; 0:
                        other weight, or weight of a classification head. The weights with a value above 0 are not stored in
                        the model's weight file */
-    int classifier; /* 1: weight of a classification head */
+    int classifier; /* 1: weight of a classification head; 2: weight of its last layer; 0: other weight */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
     /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name` is the
      * name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows` is the number

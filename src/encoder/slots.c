@@ -216,7 +216,7 @@ static void describe_head(const aoei_encoder_config *c, size_t kind, aoei_slot *
 static void describe_classifier(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
     const aoei_head_module *m = &c->arch->head->module[i];
     s->pooled = 0;
-    s->classifier = 1;
+    s->classifier = i + 1 < c->n_modules ? 1 : 2;
     s->head = !m->in_encoder;
     s->decay = !s->vector;
     snprintf(s->name, sizeof s->name, "%s.%s", m->name ? m->name : "", part == AOEI_MODULE_BIAS ? "bias" : "weight");

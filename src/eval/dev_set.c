@@ -10,6 +10,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "eval/pair_scores.h"
 #include "table/pairs.h"
 
 struct aoe_dev_set {
@@ -59,26 +60,52 @@ int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const 
     return code;
 }
 
+/* Warns during the first evaluation that texts or pairs were truncated. n: their number; total: number of all texts or
+ * pairs. */
+static void warn_truncated(aoe_dev_set *d, size_t n, size_t total, const char *what) {
+    if (n && !d->evaluated)
+        aoei_log_write(&d->log, AOE_LOG_WARNING,
+                       "%s: %zu of %zu %s %s truncated to the maximum sequence length; set options.max_length",
+                       aoei_pairs_name(d->pairs), n, total, what, n == 1 ? "was" : "were");
+    d->evaluated = 1;
+}
+
+/* Sets *score to a Spearman correlation. An undefined correlation counts as -1. what: "cosines" or "scores". */
+static void set_score(aoe_dev_set *d, double *score, double spearman, const char *what) {
+    *score = isfinite(spearman) ? spearman : -1;
+    if (!isfinite(spearman))
+        aoei_log_write(&d->log, AOE_LOG_WARNING,
+                       "%s: all %s are equal, so the Spearman correlation is undefined and counted as -1",
+                       aoei_pairs_name(d->pairs), what);
+}
+
+/* Evaluates a cross-encoder. */
+static int evaluate_scores(aoe_dev_set *d, aoe_embedder *e, double *score, aoe_error *err) {
+    aoei_pair_scores result;
+    const int code = aoei_pair_scores_evaluate(e, d->pairs, &result, err);
+    if (code)
+        return code;
+    warn_truncated(d, result.truncated, aoe_pairs_count(d->pairs), "pairs");
+    d->pearson = result.pearson;
+    if (isfinite(result.accuracy))
+        *score = result.accuracy;
+    else
+        set_score(d, score, result.spearman, "scores");
+    return 0;
+}
+
 int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_error *err) {
     AOEI_CHECK(err, dev_set, e, score);
     aoe_dev_set *d = dev_set;
     aoe_sts_result result;
+    if (aoe_model_classes(aoe_embedder_model(e)))
+        return evaluate_scores(d, e, score, err);
     const int code = aoe_eval_pairs(e, d->pairs, &result, err);
     if (code)
         return code;
-    const char *name = aoei_pairs_name(d->pairs);
-    if (result.truncated && !d->evaluated)
-        aoei_log_write(&d->log, AOE_LOG_WARNING,
-                       "%s: %zu of %zu texts %s truncated to the maximum sequence length; set options.max_length", name,
-                       result.truncated, 2 * result.pairs, result.truncated == 1 ? "was" : "were");
-    d->evaluated = 1;
+    warn_truncated(d, result.truncated, 2 * result.pairs, "texts");
     d->pearson = result.pearson;
-    *score = result.spearman;
-    if (isfinite(result.spearman))
-        return 0;
-    aoei_log_write(&d->log, AOE_LOG_WARNING,
-                   "%s: all cosines are equal, so the Spearman correlation is undefined and counted as -1", name);
-    *score = -1;
+    set_score(d, score, result.spearman, "cosines");
     return 0;
 }
 

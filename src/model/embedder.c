@@ -432,7 +432,7 @@ int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_text *seco
                          "%s: the model was opened as an embedding model; set options.cross_encoder to score pairs of texts",
                          e->model->files.dir);
     aoei_token_lists lists;
-    int code = aoei_encode_pairs(e->model, first, second, n, &lists, &e->failed, err);
+    int code = aoei_encode_pairs(e->model, first, second, n, NULL, &lists, &e->failed, err);
     if (code)
         return code;
     describe_texts(e, &lists, info);

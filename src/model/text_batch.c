@@ -356,9 +356,10 @@ int aoei_encode_for_chunks(const aoe_model *m, const aoe_text *texts, size_t n, 
                            out, failed, err);
 }
 
-int aoei_encode_pairs(const aoe_model *m, const aoe_text *first, const aoe_text *second, size_t n, aoei_token_lists *out,
-                      size_t *failed, aoe_error *err) {
-    return encode_prompted(m, first, second, n, model_prompts, NULL, 0, out, failed, err);
+int aoei_encode_pairs(const aoe_model *m, const aoe_text *first, const aoe_text *second, size_t n, const char *prompt,
+                      aoei_token_lists *out, size_t *failed, aoe_error *err) {
+    const char *const prompts[2] = {prompt, NULL};
+    return encode_prompted(m, first, second, n, prompts, NULL, 0, out, failed, err);
 }
 
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,

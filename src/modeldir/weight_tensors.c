@@ -208,6 +208,13 @@ static size_t stored_bytes(const aoei_model_files *f, const aoei_encoder_config 
     return bytes;
 }
 
+/* Returns 1 if the weight of a classification head gets random values. The last layer of a new head is always new. Its other
+ * layers are new only if the file does not contain them: BERT, for example, is published with a pooler, which is the first
+ * layer of its head. */
+static int is_new_head(const aoei_model_files *f, const aoei_slot *slot) {
+    return f->new_head && (slot->classifier == 2 || !aoei_weight_find(f->weights, slot->head ? "" : f->prefix, slot->name));
+}
+
 /* Finds the tensors of the encoder, of the masked-LM head and of the classification head. Sets *int8 to 1 if one of these
  * tensors is I8, and to 0 otherwise. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
@@ -217,7 +224,7 @@ static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *
     for (size_t i = 0; i < aoei_slot_count(c) && !rc; i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        const int is_new = slot.classifier ? f->new_head : slot.head && new_mlm_head;
+        const int is_new = slot.classifier ? is_new_head(f, &slot) : slot.head && new_mlm_head;
         if (!slot.absent && !slot.adapter && !slot.pooled && !is_new)
             rc = check_tensor(f, &slot, &f->tensors[i], err);
         if (!rc && f->tensors[i] && slot.stored_rows)

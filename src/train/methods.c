@@ -36,6 +36,7 @@ static const method methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_SIMCSE_UNSUP] = {"simcse-unsup", KIND(TEXTS), 0, "the texts of any file"},
     [AOE_METHOD_SIMCSE_SUP] = {"simcse-sup", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triplets, positives or labeled pairs"},
     [AOE_METHOD_CONTRASTIVE] = {"contrastive", KIND(POSITIVES) | KIND(TRIPLETS), 1, "triplets, positives or labeled pairs"},
+    [AOE_METHOD_CROSS_ENCODER] = {"cross-encoder", KIND(PAIRS) | KIND(TRIPLETS), 0, "labeled pairs or triplets"},
 };
 
 const char *aoe_method_name(aoe_method m) {
@@ -51,7 +52,7 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
         }
     return aoei_fail(err, AOE_EARG,
                      "method '%s' is unknown; use angle, cosent, sbert-classification, sbert-regression, simcse-unsup, "
-                     "simcse-sup or contrastive",
+                     "simcse-sup, contrastive or cross-encoder",
                      name);
 }
 
@@ -89,8 +90,18 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG,
                          "options.label_max is %g; give a finite number above 0, the label that means a cosine of 1",
                          o->label_max);
-    if (o->classes != AOE_AUTO && (o->classes < 2 || o->classes > MAX_CLASSES))
-        return aoei_fail(err, AOE_EARG, "options.classes is %zu; give 2 to %d", o->classes, MAX_CLASSES);
+    const size_t min_classes = o->method == AOE_METHOD_CROSS_ENCODER ? 1 : 2;
+    if (o->classes != AOE_AUTO && (o->classes < min_classes || o->classes > MAX_CLASSES))
+        return aoei_fail(err, AOE_EARG, "options.classes is %zu; give %zu to %d", o->classes, min_classes, MAX_CLASSES);
+    if (o->method == AOE_METHOD_CROSS_ENCODER && has_teacher)
+        return aoei_fail(err, AOE_EARG,
+                         "options.teacher: a cross-encoder cannot learn from the vectors of a teacher; unset it");
+    if (o->method != AOE_METHOD_CROSS_ENCODER && o->new_head)
+        return aoei_fail(err, AOE_EARG, "options.new_head: only options.method cross-encoder trains a classification head");
+    for (size_t i = 0; o->method == AOE_METHOD_CROSS_ENCODER && i < o->n_data; i++)
+        if (o->data[i].doc_prompt)
+            return aoei_fail(err, AOE_EARG, "%s: a cross-encoder has one prompt, for the first text; unset options.doc_prompt",
+                             o->data[i].path);
     if (o->method == AOE_METHOD_SIMCSE_UNSUP && has_teacher && !o->no_projection)
         return aoei_fail(
             err, AOE_EARG,
@@ -105,6 +116,10 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
             err, AOE_EARG,
             "all loss weights are 0; set options.w_cosine, options.w_ibn, options.w_angle or options.w_cln to a value above 0");
     return AOE_OK;
+}
+
+size_t aoei_cross_classes(const aoe_train_options *o) {
+    return o->method != AOE_METHOD_CROSS_ENCODER ? 0 : o->classes == AOE_AUTO ? 1 : o->classes;
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -164,7 +179,7 @@ int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_trai
     *file_loss = (aoei_file_loss){.copies = 1, .label_scale = 1, .threshold = (double)NAN};
     if (o->method == AOE_METHOD_SIMCSE_UNSUP)
         return aoei_texts_load(e, file->path, &table, err);
-    if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
+    if (o->method == AOE_METHOD_SBERT_CLASSIFICATION || (o->method == AOE_METHOD_CROSS_ENCODER && aoei_cross_classes(o) > 2))
         return load_classes(e, file, table, err);
     const int code = aoei_examples_load(e, file->path, file->kind, &table, err);
     if (!code && e->kind == AOE_EXAMPLES_PAIRS && methods[o->method].positives_only)
@@ -260,12 +275,36 @@ static int classification_loss(aoei_file_loss *file_loss, const aoe_train_option
     const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : MAX_CLASSES;
     for (size_t i = 0; i < d->n; i++)
         if (!(d->labels[i] >= 0 && d->labels[i] < max_classes && !(d->labels[i] > floor(d->labels[i]))))
-            return aoei_fail(
-                err, AOE_EFORMAT,
-                "%s: label %g is not a class: options.method sbert-classification expects integers from 0%s; map label "
-                "names with options.label_map, or choose sbert-regression for scores",
-                path, d->labels[i], o->classes != AOE_AUTO ? " to options.classes - 1" : "");
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: label %g is not a class: options.method %s expects integers from 0%s; map label "
+                             "names with options.label_map, or %s for scores",
+                             path, d->labels[i], methods[o->method].name,
+                             o->classes != AOE_AUTO ? " to options.classes - 1" : "",
+                             o->method == AOE_METHOD_CROSS_ENCODER ? "unset options.classes" : "choose sbert-regression");
     return AOE_OK;
+}
+
+/* Sets the loss of a cross-encoder. With one output, a label divided by file_loss->label_scale is the target. */
+static int score_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const char *path, const aoei_dataset *d,
+                      aoe_error *err) {
+    int code = AOE_OK;
+    if (aoei_cross_classes(o) > 1)
+        code = classification_loss(file_loss, o, path, d, err);
+    file_loss->loss = AOEI_STEP_SCORES;
+    if (code || aoei_cross_classes(o) > 1)
+        return code;
+    file_loss->label_scale = !aoei_is_auto(o->label_max) ? o->label_max : d->highest > 1 ? d->highest : 1;
+    if (d->lowest < 0 || d->highest > file_loss->label_scale)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the labels are from %g to %g, but must be from 0 to %g (options.label_max); change the labels or "
+                         "options.label_max",
+                         path, d->lowest, d->highest, file_loss->label_scale);
+    if (d->lowest < d->highest)
+        return AOE_OK;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: every label is %g, so there is nothing to learn; add pairs with other labels, for example negatives "
+                     "(aoe data mine)",
+                     path, d->lowest);
 }
 
 int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
@@ -281,6 +320,8 @@ int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size
         return regression_loss(file_loss, o, file->path, d, err);
     if (o->method == AOE_METHOD_SBERT_CLASSIFICATION)
         return classification_loss(file_loss, o, file->path, d, err);
+    if (o->method == AOE_METHOD_CROSS_ENCODER)
+        return score_loss(file_loss, o, file->path, d, err);
     if (!(o->teacher && o->w_teacher > 0))
         code = check_weights(&file_loss->objective, d->kind, file->path, err);
     if (!code && d->kind == AOE_EXAMPLES_PAIRS)

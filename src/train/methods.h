@@ -23,6 +23,8 @@ typedef struct aoei_file_loss {
 
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */
 int aoei_method_check(const aoe_train_options *o, aoe_error *err);
+/* Returns the number of outputs of the cross-encoder that the run trains, or 0 if it trains an embedding model. */
+size_t aoei_cross_classes(const aoe_train_options *o);
 /* Reads the examples of the file o->data[number] as the method requires. If the method uses only positive pairs, other pairs
  * are dropped and file_loss->threshold is set. The caller frees *e, even if this function fails. */
 int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err);

@@ -11,6 +11,7 @@
 #include "loss/contrastive_objective.h"
 #include "loss/pair_objective.h"
 #include "loss/regression_objective.h"
+#include "loss/score_objective.h"
 #include "nn/batch.h"
 #include "nn/dense.h"
 #include "nn/elementwise.h"
@@ -19,7 +20,7 @@
 
 /* Returns the maximum number of texts in an example. */
 static size_t max_arity(const aoei_pair_step_options *o) {
-    return o->arity > 2 ? o->arity : 2;
+    return o->arity ? o->arity : 2;
 }
 
 /* Returns 1 if the training head is a projection. Returns 0 if there is no head, or if it is a classifier. */
@@ -64,10 +65,11 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
 /* Returns the size in bytes of a workspace that is large enough for every objective, or 0 if the size overflows. */
 static size_t workspace_size(const aoei_pair_step *s) {
     const size_t pairs = s->o.pairs, D = loss_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
-    const size_t sizes[] = {
-        aoei_pair_objective_workspace(pairs, D), s->o.arity ? aoei_contrastive_objective_workspace(pairs, D, s->o.arity) : 1,
-        aoei_regression_objective_workspace(pairs, D), aoei_classification_objective_workspace(pairs, D, classes),
-        aoei_distill_objective_workspace(pairs, D, max_arity(&s->o))};
+    const size_t sizes[] = {aoei_pair_objective_workspace(pairs, D),
+                            s->o.arity > 1 ? aoei_contrastive_objective_workspace(pairs, D, s->o.arity) : 1,
+                            aoei_regression_objective_workspace(pairs, D),
+                            aoei_classification_objective_workspace(pairs, D, classes),
+                            s->o.arity != 1 ? aoei_distill_objective_workspace(pairs, D, max_arity(&s->o)) : 1};
     size_t max_bytes = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (!sizes[i])
@@ -209,6 +211,8 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
     int code;
     if (s->loss == AOEI_STEP_REGRESSION)
         code = aoei_regression_objective(label, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    else if (s->loss == AOEI_STEP_SCORES)
+        code = aoei_score_objective(label, &examples, result, err);
     else if (s->loss == AOEI_STEP_CLASSES)
         code = classification_loss(s, label, &examples, scale, result, err);
     else if (label)

@@ -21,11 +21,11 @@
 
 /* Maximum sizes and settings of a step. */
 typedef struct aoei_pair_step_options {
-    size_t pairs;   /* maximum number of examples of a batch */
-    size_t arity;   /* kinds of examples that are supported. 0: labeled pairs; 2: labeled pairs and positives; 3: labeled pairs,
-                       positives and triplets */
-    size_t tokens;  /* maximum number of tokens of a batch */
-    size_t longest; /* maximum number of tokens of a text */
+    size_t pairs; /* maximum number of examples of a batch */
+    size_t arity; /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2: labeled pairs
+                     and positives; 3: labeled pairs, positives and triplets */
+    size_t tokens;       /* maximum number of tokens of a batch */
+    size_t longest;      /* maximum number of tokens of a text */
     aoei_dtype type;     /* data type of activations and matmuls */
     int recompute;       /* 1: the backward pass recomputes the activations of each layer */
     size_t chunk_pairs;  /* number of examples in a chunk; 0: the whole batch is one chunk */
@@ -38,7 +38,8 @@ typedef enum aoei_step_loss {
     AOEI_STEP_REGRESSION, /* regression objective; the labels are target cosines */
     /* classification objective; the labels are class indices, and the training head is the classifier. Its weight has one row
      * per class and three columns per component of an embedding */
-    AOEI_STEP_CLASSES
+    AOEI_STEP_CLASSES,
+    AOEI_STEP_SCORES /* loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1) */
 } aoei_step_loss;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden

@@ -86,7 +86,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     }
     if (!o->batch_size || !o->accumulate)
         return aoei_fail(err, AOE_EARG, "options.batch_size and options.accumulate must be at least 1");
-    if (o->batch_size == 1)
+    if (o->batch_size == 1 && o->method != AOE_METHOD_CROSS_ENCODER)
         return aoei_fail(err, AOE_EARG,
                          "options.batch_size is 1, but must be at least 2, because the losses compare the pairs of a batch");
     if (o->batch_size > UINT32_MAX / 4 / o->accumulate)
@@ -96,6 +96,17 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG,
                          "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
     return aoei_method_check(o, err);
+}
+
+/* Creates the data set of a cross-encoder. Positives and plain texts have no negative pairs, so they are not joined, and
+ * aoei_method_loss rejects them. */
+static int create_joined(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, aoe_error *err) {
+    if (e->kind == AOE_EXAMPLES_PAIRS || e->kind == AOE_EXAMPLES_TRIPLETS)
+        return aoei_dataset_create_joined(d, m, e, prompt, err);
+    return aoei_fail(err, AOE_EARG,
+                     "%s: options.method cross-encoder trains on labeled pairs or triplets, but the file has no negatives; add "
+                     "them with aoe data mine",
+                     e->name);
 }
 
 /* Loads the file p->o->data[number]. *e receives its examples, which the caller frees. */
@@ -108,7 +119,9 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     if (!code && e->dropped)
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: rows dropped because of their labels: %zu", o->path, e->dropped);
     if (!code)
-        code = aoei_dataset_create(&source->data, t->base, e, o->prompt, o->doc_prompt ? o->doc_prompt : o->prompt, err);
+        code = p->task.cross_encoder
+                   ? create_joined(&source->data, t->base, e, o->prompt, err)
+                   : aoei_dataset_create(&source->data, t->base, e, o->prompt, o->doc_prompt ? o->doc_prompt : o->prompt, err);
     if (!code && source->data.truncated)
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO,
                        "%s: truncated %zu of %zu texts to the maximum sequence length of %zu tokens", o->path,
@@ -151,7 +164,7 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
             task->ibn_threshold = p->losses[i].threshold;
         p->contrastive |= !p->losses[i].has_labels;
         p->arity = arity > p->arity ? arity : p->arity;
-        triplets |= p->sources[i].data.kind == AOE_EXAMPLES_TRIPLETS;
+        triplets |= p->sources[i].data.kind == AOE_EXAMPLES_TRIPLETS && !task->cross_encoder;
         highest = p->sources[i].data.highest > highest ? p->sources[i].data.highest : highest;
     }
     if (!code && !triplets && fabs(p->o->objective.hard_negative) > 0)
@@ -209,7 +222,7 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());
     bad |= json_object_set_new(r, "doc_prompt", o->doc_prompt ? json_string(o->doc_prompt) : json_null());
     bad |= json_object_set_new(r, "ibn_threshold", real_or_null(file_loss->threshold));
-    if (file_loss->loss == AOEI_STEP_REGRESSION)
+    if (file_loss->loss == AOEI_STEP_REGRESSION || file_loss->loss == AOEI_STEP_SCORES)
         bad |= json_object_set_new(r, "label_max", json_real(file_loss->label_scale));
     bad |= json_object_set_new(r, "fingerprint", json_string(fingerprint));
     if (!bad)
@@ -265,6 +278,8 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "hard_negative", json_real(j->hard_negative));
     bad |= json_object_set_new(r, "no_projection", json_boolean(o->no_projection));
     bad |= json_object_set_new(r, "classes", o->classes != AOE_AUTO ? json_integer((json_int_t)o->classes) : json_null());
+    if (task->cross_encoder)
+        bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
     bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
@@ -303,7 +318,9 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
             t->o->model);
     const size_t pairs = p->o->batch_size < task->examples ? p->o->batch_size : task->examples;
     aoei_pair_step_options step = {.pairs = pairs,
-                                   .arity = p->contrastive ? p->arity : 0,
+                                   .arity = task->cross_encoder ? 1
+                                            : p->contrastive    ? p->arity
+                                                                : 0,
                                    .type = t->base->type,
                                    .recompute = t->o->recompute,
                                    .chunk_pairs = p->o->cache_chunk < pairs ? p->o->cache_chunk : 0};
@@ -339,7 +356,8 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
         const size_t pick = batch->first + i;
         for (size_t position = 0; position < p->step.arity; position++) {
             const size_t k = p->batches.text[pick][position / file_loss->copies], at = p->step.arity * i + position;
-            aoei_batch_add(&p->step.buffer, l->ids + l->offsets[k], aoei_token_count(l, k), (uint32_t)text++);
+            aoei_batch_add_types(&p->step.buffer, l->ids + l->offsets[k], l->types ? l->types + l->offsets[k] : NULL,
+                                 aoei_token_count(l, k), (uint32_t)text++);
             aoei_batch_skip(&p->step.buffer, l, k);
             p->groups[at] = d->groups[k];
             if (p->has_teacher)
@@ -415,6 +433,8 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
                          .gradient = gradient,
                          .evaluate = o->evaluate ? evaluate : NULL,
                          .lora = &o->lora,
+                         .cross_encoder = o->method == AOE_METHOD_CROSS_ENCODER,
+                         .head = {.new_classes = aoei_cross_classes(o), .replace = o->new_head},
                          .embeds = 1};
     code = aoei_train_run(ctx, &o->args, &p.task, err);
     aoei_pair_step_destroy(&p.step);

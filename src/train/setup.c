@@ -231,7 +231,9 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int saved = aoei_is_adapter_dir(o->model);
     aoe_model_options options = o->model_options;
-    aoei_open_mode p = {.mlm = t->task->mlm_head, .seed = o->seed, .lora = t->task->lora};
+    aoei_open_mode p = {.mlm = t->task->mlm_head, .head = t->task->head, .seed = o->seed, .lora = t->task->lora};
+    options.cross_encoder = t->task->cross_encoder;
+    p.head.replace &= !checkpoint;
     aoe_lora checkpoint_lora;
     char *base = NULL;
     int code = checkpoint ? check_checkpoint(t, checkpoint, saved, err) : AOE_OK;
@@ -280,6 +282,9 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
         code = task->load(task, t, err);
     }
     if (!code) {
+        aoei_encoder_config *c = &t->base->config;
+        for (size_t i = 0; i < c->n_modules && c->classes && !aoei_is_auto(o->dropout); i++)
+            c->modules[i].dropout = o->dropout;
         t->hidden_dropout = aoei_is_auto(o->dropout) ? t->base->config.hidden_dropout : o->dropout;
         t->attention_dropout = aoei_is_auto(o->dropout) ? t->base->config.attention_dropout : o->dropout;
         plan_steps(t);

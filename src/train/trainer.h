@@ -13,6 +13,7 @@
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "model/model.h"
+#include "modeldir/cross_encoder.h"
 #include "train/output_dir.h"
 #include "train/train_log.h"
 
@@ -54,9 +55,11 @@ typedef struct aoei_task {
                     aoei_task_result *result, aoe_error *err);
     /* Computes the evaluation score of the current weights; a higher score is better. NULL if the run does not evaluate. */
     int (*evaluate)(struct aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err);
-    const aoe_lora *lora; /* adapters to train; NULL if the task does not support adapters */
-    int embeds;           /* 1: the function `evaluate` uses t->embedder */
-    int mlm_head;         /* 1: the model is opened, trained and saved with its masked-LM head */
+    const aoe_lora *lora;   /* adapters to train; NULL if the task does not support adapters */
+    int cross_encoder;      /* 1: the model is opened, trained and saved with its classification head */
+    aoei_head_request head; /* cross_encoder: request of a classification head */
+    int embeds;             /* 1: the function `evaluate` uses t->embedder */
+    int mlm_head;           /* 1: the model is opened, trained and saved with its masked-LM head */
 } aoei_task;
 
 struct aoei_trainer {

@@ -12,9 +12,10 @@
 #include "model/text_batch.h"
 
 typedef struct aoei_dataset {
-    aoe_example_kind kind;   /* kind of the examples: pairs, positives, triplets or texts */
-    size_t n;                /* number of examples */
-    size_t arity;            /* number of texts per example: 1 for plain texts, 2 for pairs and positives, 3 for triplets */
+    aoe_example_kind kind; /* kind of the examples: pairs, positives, triplets or texts */
+    size_t n;              /* number of examples */
+    size_t arity; /* number of texts per example: 1 for plain texts and for joined pairs, 2 for pairs and positives, 3 for
+                     triplets */
     aoei_token_lists tokens; /* tokens of each text; the alternative texts of a position are adjacent; owned */
     size_t *first;  /* [n * arity + 1] first[i * arity + p]: index of the first alternative text at position p of example i. The
                        positions are text1 and text2, or query, positive and negative; owned */
@@ -31,6 +32,11 @@ typedef struct aoei_dataset {
  * - doc_prompt: template for the texts at all other positions; NULL: prompt of the model */
 int aoei_dataset_create(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, const char *doc_prompt,
                         aoe_error *err);
+/* Creates a data set for a cross-encoder, whose examples have arity 1: the tokens of an example are those of a pair of texts.
+ * Labeled pairs give one example per pair. Triplets give one example with label 1 for each pair of a query and a positive text,
+ * and one with label 0 for each pair of a query and a negative text. The kind of the data set is AOE_EXAMPLES_PAIRS. prompt:
+ * template for the first text of each pair; NULL: prompt of the model. Errors: see aoei_dataset_create. */
+int aoei_dataset_create_joined(aoei_dataset *d, const aoe_model *m, const aoei_examples *e, const char *prompt, aoe_error *err);
 void aoei_dataset_destroy(aoei_dataset *d); /* accepts a zeroed struct */
 /* Sets *tokens to the total number of tokens of the n longest examples. A batch of n different examples has at most this number
  * of tokens. Errors: AOE_ENOMEM. */
