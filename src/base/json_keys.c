@@ -100,7 +100,8 @@ static const struct {
     {"LayerNorm", NAMES "dimension "},
     {"Dropout", NAMES "dropout "},
     {"Normalize", NAMES},
-    {"WeightedLayerPooling", NAMES "word_embedding_dimension embedding_dimension layer_start num_hidden_layers "},
+    {"StaticEmbedding", ""},
+    {"WeightedLayerPooling", "word_embedding_dimension embedding_dimension layer_start num_hidden_layers "},
     {"LogitScore", NAMES "true_token_id false_token_id "},
 };
 
@@ -139,7 +140,7 @@ static const char *const other_keys[] = {
                        "attention_factor beta_fast beta_slow mscale mscale_all_dim truncate low_freq_factor high_freq_factor "
                        "short_factor long_factor mixed_b finetuned ",
     [AOEI_KEYS_AOE] = "format_version pooling prompts max_length normalize dense modules lowercase include_prompt truncate_dim "
-                      "similarity bidirectional_from training ",
+                      "layer_pooling similarity bidirectional_from training ",
     [AOEI_KEYS_TOKENIZER_JSON] =
         "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model ",
     [AOEI_KEYS_ADDED_TOKEN] = "id content single_word lstrip rstrip normalized special ",

@@ -68,13 +68,29 @@ static int check_choice(json_t *config, const char *key, const char *const *allo
     return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s '%s' is not supported (supported: %s)", path, key, value, allowed[0]);
 }
 
+/* Checks "modality_config", which contains for each modality the method of the model that is called and the name of its
+ * output. */
+static int check_modality(json_t *config, const char *path, aoe_error *err) {
+    static const char *const methods[] = {"forward", NULL}, *const outputs[] = {"last_hidden_state", "logits", NULL};
+    json_t *modality = json_object_get(config, "modality_config"), *text = json_object_get(modality, "text");
+    if (!json_object_size(modality))
+        return 0;
+    if (!text)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modality_config has no modality 'text'; aoe supports models of texts only",
+                         path);
+    if (!json_is_object(text))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"text\" in modality_config is not an object; correct the value", path);
+    const int rc = check_choice(text, "method", methods, path, err);
+    return rc ? rc : check_choice(text, "method_output_name", outputs, path, err);
+}
+
 int aoei_transformer_module_check(json_t **max_length, json_t *config, const char *path, aoe_error *err) {
     static const char *const tasks[] = {"feature-extraction", "sequence-classification", "text-generation", NULL};
     static const char *const outputs[] = {"token_embeddings", "scores", "causal_logits", NULL};
     static const char *const rejected[] = {"query_length", "document_length", "query_expansion"};
     static const char in_config[] = "set it in config.json and remove it here", remove[] = "remove it",
                       in_tokenizer[] = "set it in tokenizer_config.json and remove it here";
-    json_t *processing = json_object_get(config, "processing_kwargs"), *modality = json_object_get(config, "modality_config");
+    json_t *processing = json_object_get(config, "processing_kwargs");
     int rc;
     *max_length = json_object_get(json_object_get(config, "processor_kwargs"), "model_max_length");
     if (!*max_length)
@@ -97,8 +113,5 @@ int aoei_transformer_module_check(json_t **max_length, json_t *config, const cha
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: \"%s\" is not supported, because it can change the embeddings; remove it", path, rejected[i]);
     }
-    if (json_object_size(modality) && !json_object_get(modality, "text"))
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modality_config has no modality 'text'; aoe supports models of texts only",
-                         path);
-    return 0;
+    return check_modality(config, path, err);
 }

@@ -489,6 +489,9 @@ static void checks_the_transformer_module(void **state) {
         {"{\"module_output_name\":\"x\"}", "module_output_name 'x' is not supported"},
         {"{\"query_length\":8}", "\"query_length\" is not supported"},
         {"{\"modality_config\":{\"image\":{}}}", "modality_config has no modality 'text'"},
+        {"{\"modality_config\":{\"text\":{\"method\":\"get_text_features\"}}}", "method 'get_text_features' is not supported"},
+        {"{\"modality_config\":{\"text\":{\"method_output_name\":\"pooler_output\"}}}",
+         "method_output_name 'pooler_output' is not supported"},
     };
     static const struct {
         const char *config;
@@ -499,6 +502,8 @@ static void checks_the_transformer_module(void **state) {
          "sentence_bert_config.json"},
         {"{\"processor_kwargs\":{\"model_max_length\":6},\"max_seq_length\":null,\"query_length\":null}", 6,
          "sentence_bert_config.json"},
+        {"{\"modality_config\":{\"text\":{\"method\":\"forward\",\"method_output_name\":\"last_hidden_state\"}}}", 9,
+         "tokenizer_config.json"},
         {"{\"modality_config\":{\"text\":{}},\"config_kwargs\":{\"trust_remote_code\":true}}", 9, "tokenizer_config.json"},
     };
     char *dir = test_dir_create();

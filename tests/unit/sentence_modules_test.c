@@ -22,6 +22,12 @@ enum { TEXTS = 3, MAX_DIMS = 32 };
 static const char *const texts[TEXTS] = {"a b c", "d", "e f g h i j k a b c d e f g"}; /* the last text is truncated */
 
 static char *dir;
+static int n_warnings;
+
+static void on_log(void *user, aoe_log_level level, const char *message) {
+    (void)user;
+    n_warnings += level == AOE_LOG_WARNING && !strstr(message, "\"note\""); /* test_config_json has this key */
+}
 
 static aoe_model *open_model(const char *from, const aoe_model_options *o) {
     aoe_model *m;
@@ -52,13 +58,22 @@ static size_t embed(const char *from, const aoe_model_options *o, aoe_chunk chun
     return dims;
 }
 
-/* Opens the model in `dir` for training and saves it to `to`. */
+/* Opens the model in `dir` for training and saves it to `to`. Neither directory may contain unknown keys. */
 static void resave(const char *to) {
+    aoe_context *ctx;
     aoe_model *m;
     aoe_error err;
-    if (aoei_model_open_trainable(&m, test_model_context, dir, NULL, &err) || aoei_model_save(m, to, NULL, &err))
+    const aoe_context_options o = {.struct_size = sizeof o, .threads = 1, .log = on_log};
+    n_warnings = 0;
+    assert_int_equal(aoe_context_create(&ctx, &o, NULL), 0);
+    if (aoei_model_open_trainable(&m, ctx, dir, NULL, &err) || aoei_model_save(m, to, NULL, &err))
         fail_msg("%s", err.message);
     aoe_model_close(m);
+    if (aoe_model_open(&m, ctx, to, NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    assert_int_equal(n_warnings, 0);
 }
 
 static void expect_rejected(const char *file, const char *text, int code, const char *fragment) {
