@@ -15,6 +15,8 @@
 #include "base/file.h"
 #include "base/path.h"
 
+#define MAX_LIST ((size_t)16 << 20) /* maximum bytes of a list of files */
+
 /* ------------------------------------------------------------------- names */
 
 static int is_id_char(char c) {
@@ -217,6 +219,39 @@ char *aoei_hub_model_name(const char *path) {
     if (b.failed)
         aoei_buffer_free(&b);
     return b.data;
+}
+
+/* Returns 1 if FOLDER/trees/COMMIT.json exists and does not list the file. */
+static int list_lacks(const char *folder, const char *commit, const char *file) {
+    aoei_buffer path = {0}, quoted = {0};
+    char *text = NULL;
+    size_t size = 0;
+    (void)aoei_buffer_printf(&path, "%s/trees/%s.json", folder, commit);
+    (void)aoei_buffer_printf(&quoted, "\"%s\"", file);
+    const int lacks = !path.failed && !quoted.failed && aoei_exists(path.data) &&
+                      !aoei_read_file(&text, &size, path.data, MAX_LIST, NULL) && !strstr(text, quoted.data);
+    aoei_free(text);
+    aoei_buffer_free(&path);
+    aoei_buffer_free(&quoted);
+    return lacks;
+}
+
+int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file) {
+    const int rc = aoei_hub_name_of(name, path);
+    if (rc || !*name->id)
+        return rc;
+    char *root = aoei_hub_root(), *folder = root ? aoei_hub_folder(root, name->id) : NULL,
+         *present = aoei_path_join(path, file);
+    aoei_buffer absent = {0};
+    (void)aoei_buffer_printf(&absent, "%s/.no_exist/%s/%s", folder ? folder : "", name->revision, file);
+    const int failed = !folder || !present || absent.failed;
+    if (failed || aoei_exists(present) || aoei_exists(absent.data) || list_lacks(folder, name->revision, file))
+        *name = (aoei_hub_name){.id = ""};
+    aoei_buffer_free(&absent);
+    aoei_free(present);
+    aoei_free(folder);
+    aoei_free(root);
+    return failed ? AOE_ENOMEM : 0;
 }
 
 /* Returns 1 if the directory contains a file of weights. levels: number of levels of subdirectories that are searched. */

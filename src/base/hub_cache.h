@@ -5,6 +5,8 @@
  *     ROOT/models--ORG--NAME/blobs/ETAG                  contents of a file
  *     ROOT/models--ORG--NAME/snapshots/COMMIT/PATH       symbolic link to a blob
  *     ROOT/models--ORG--NAME/refs/REVISION               the commit of a branch or tag
+ *     ROOT/models--ORG--NAME/.no_exist/COMMIT/PATH       empty file: the revision has no file PATH
+ *     ROOT/models--ORG--NAME/trees/COMMIT.json           optional list of the files of the revision
  *     ROOT/.locks/models--ORG--NAME/ETAG.lock            lock of a blob that is being downloaded
  *
  * ROOT is $HF_HUB_CACHE, otherwise $HUGGINGFACE_HUB_CACHE, otherwise $HF_HOME/hub. HF_HOME is $XDG_CACHE_HOME/huggingface or
@@ -57,6 +59,10 @@ int aoei_hub_name_of(aoei_hub_name *name, const char *path);
  * another directory. Records of training runs contain these names, because a path is only valid on one machine. The caller
  * frees the name with aoei_free. Returns NULL if out of memory. */
 char *aoei_hub_model_name(const char *path);
+/* Sets *name to the model of which `path` is the snapshot, as aoei_hub_name_of, if the snapshot has no file of this name
+ * although the model on the Hub may have one: neither an entry in .no_exist nor a list of the files shows that the model lacks
+ * it. In all other cases, name->id is "". Returns 0 or AOE_ENOMEM. */
+int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file);
 /* Returns 1 if the snapshot or one of its subdirectories contains a file of weights (.safetensors or .bin). A program may have
  * downloaded only the configuration or the tokenizer. */
 int aoei_hub_has_weights(const char *snapshot);

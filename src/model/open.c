@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hub_cache.h"
 #include "base/options.h"
 #include "encoder/arch.h"
 #include "encoder/slots.h"
@@ -87,6 +88,23 @@ static int name_targets(aoe_model *m, aoe_error *err) {
     return rc;
 }
 
+/* Warns if the pooling is the default although the model on the Hugging Face Hub may have a modules.json: transformers and peft
+ * download models without this file. */
+static int warn_incomplete(const aoe_model *m, aoe_error *err) {
+    aoei_hub_name name;
+    if (strcmp(m->settings.pooling_from, "default") != 0 || m->config.classes || m->config.lora.r)
+        return 0;
+    if (aoei_hub_may_miss(&name, m->files.dir, "modules.json"))
+        return aoei_fail_nomem(err, 0);
+    if (*name.id)
+        aoei_log_write(
+            &m->ctx->log, AOE_LOG_WARNING,
+            "%s: the Hugging Face cache may contain only a part of this model: modules.json is missing, so the pooling "
+            "is the default, %s; to download the missing files: aoe pull %s",
+            name.id, aoe_pooling_name(m->settings.pooling), name.id);
+    return 0;
+}
+
 /* Reads the settings, and the configurations of the encoder, of the adapters and of the modules after the pooling. */
 static int read_directory(aoe_model *m, const char *dir, const aoe_model_options *o, const aoei_open_mode *mode,
                           aoe_error *err) {
@@ -111,6 +129,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
     if (!rc)
         rc = aoei_model_keys_check(&m->files, &m->config, &m->ctx->log, err);
+    if (!rc)
+        rc = warn_incomplete(m, err);
     aoei_model_describe_modules(m);
     return rc;
 }

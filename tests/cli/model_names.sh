@@ -49,6 +49,21 @@ grep -h 'base_model' trained/README.md
 "$AOE" convert -q --dtype bf16 acme/tiny -o converted
 sed -n '/^base_model/p' converted/README.md
 
+echo "the cache may contain only a part of a model"
+part=$HOME/.cache/huggingface/hub/models--acme--part
+mkdir -p "$part/snapshots/$commit" "$part/refs" "$part/.no_exist/$commit"
+printf %s $commit >"$part/refs/main"
+cp "$repository/snapshots/$commit"/*.json "$repository/snapshots/$commit/model.safetensors" "$part/snapshots/$commit"
+rm "$part/snapshots/$commit/modules.json" "$part/snapshots/$commit/aoe.json"
+"$AOE" similarity -q -m acme/part 'a plane' 'a plane'
+"$AOE" similarity -q -m acme/part --pooling cls 'a plane' 'a plane'
+touch "$part/.no_exist/$commit/modules.json"
+"$AOE" similarity -q -m acme/part 'a plane' 'a plane'
+rm "$part/.no_exist/$commit/modules.json"
+mkdir "$part/trees"
+echo '[{"path": "config.json"}]' >"$part/trees/$commit.json"
+"$AOE" similarity -q -m acme/part 'a plane' 'a plane'
+
 echo "a local directory takes precedence"
 mkdir acme
 cp -r merged acme/tiny
