@@ -18,7 +18,7 @@
     X(data_convert) X(data_split) X(data_dedup) X(data_stats) X(data_check) X(data_github_issues) X(data_mine) \
     X(data_annotate) X(data_score)
 #define EVAL_COMMANDS(X) \
-    X(eval_sts) X(eval_suite) X(eval_pairs) X(eval_retrieval) X(eval_triplets)
+    X(eval_sts) X(eval_suite) X(eval_pairs) X(eval_retrieval) X(eval_rerank) X(eval_triplets)
 #define PLOT_COMMANDS(X) \
     X(plot_density) X(plot_lengths) X(plot_saturation) X(plot_curve) X(plot_grid)
 #define TOP_COMMANDS(X) \
@@ -46,7 +46,7 @@ const cli_command cli_data_command = {
 static const cli_command *const eval_commands[] = {EVAL_COMMANDS(ELEMENT)};
 const cli_command cli_eval_command = {
     .name = "eval",
-    .summary = "evaluate a model: STS, pair classification, retrieval, triplets",
+    .summary = "evaluate a model: STS, pair classification, retrieval, reranking, triplets",
     .about = "Evaluates a model.\n",
     CHILDREN(eval_commands),
 };

@@ -245,6 +245,49 @@ AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t
                                const aoe_retrieval_options *AOE_NULLABLE o, aoe_retrieval_fn report, void *AOE_NULLABLE user,
                                aoe_error *AOE_NULLABLE err);
 
+/* Metrics of the ranked lists of one stage: means over queries, in [0, 1]. */
+typedef struct aoe_rerank_metrics {
+    double ndcg, mrr; /* nDCG@k and MRR@k for k = options.cutoff */
+    double recall;    /* recall among the options.top documents of the list; both stages rank the same documents */
+    double seconds;   /* time of the stage, without reading files */
+} aoe_rerank_metrics;
+
+typedef struct aoe_rerank_options {
+    size_t struct_size;            /* set by aoe_rerank_options_defaults */
+    aoe_embedder *first;           /* first stage: embedder of the queries; NULL (default): the lists are read from `run` */
+    aoe_embedder *first_docs;      /* embedder of the documents, for example with another prompt; NULL (default): `first` */
+    const char *run;               /* first stage: run file of TREC; must be given if and only if `first` is NULL */
+    const char *split;             /* name of the relevance file qrels/SPLIT.tsv; default "test" */
+    size_t top;                    /* number of documents of the first stage that are reranked; default 100 */
+    size_t cutoff;                 /* value of k for nDCG@k and MRR@k; default 10 */
+    size_t score_class;            /* output that is the score; AOE_AUTO (default): the only output of the model */
+    int skip_bad_rows;             /* 1: skip and count bad rows of all files; 0 (default): fail at the first bad row */
+    aoe_write_fn write;            /* receives the reranked lists as a run file of TREC; NULL (default): not written */
+    aoe_eval_progress_fn progress; /* counts the texts that the first stage embeds and the scored pairs; NULL (default): none */
+    void *user;                    /* first argument of write and progress */
+} aoe_rerank_options;
+
+typedef struct aoe_rerank_result {
+    size_t texts;                       /* documents in the corpus */
+    size_t queries;                     /* evaluated queries */
+    size_t without;                     /* queries that were left out because no document is relevant to them */
+    size_t missing;                     /* evaluated queries for which the run file contains no document */
+    size_t skipped;                     /* bad rows that were skipped */
+    size_t pairs;                       /* pairs that the cross-encoder has scored */
+    size_t truncated;                   /* pairs that were truncated to the maximum length */
+    aoe_rerank_metrics first, reranked; /* metrics before and after reranking */
+} aoe_rerank_result;
+
+AOE_API void aoe_rerank_options_defaults(aoe_rerank_options *o);
+/* Evaluates a cross-encoder on a BEIR folder (corpus.jsonl, queries.jsonl, qrels). The first stage is exact search by cosine
+ * with o->first, or a run file; it provides the o->top best documents of each query. The cross-encoder of the embedder `e`
+ * scores them, and they are sorted by their scores. If scores are equal, the document that comes first in the corpus ranks
+ * higher. As in BEIR, a document is its title, a space and its text, and a document with the id of the query is left out.
+ * Errors: AOE_EARG (the model is not a cross-encoder; not exactly one first stage is given; the model has several outputs and
+ * score_class is AOE_AUTO), AOE_EFORMAT (with file and line), AOE_ENOENT, AOE_ECANCELLED. */
+AOE_API int aoe_eval_rerank(aoe_embedder *e, const char *folder, const aoe_rerank_options *AOE_NULLABLE o,
+                            aoe_rerank_result *result, aoe_error *AOE_NULLABLE err);
+
 /* ------------------------------------------------------------- distributions */
 
 /* Gaussian kernel density estimate: density[j] = 1/(n h) sum over i of phi((at[j] - x[i]) / h), where h is the bandwidth and

@@ -292,6 +292,15 @@ void cli_select_prompt(cli_model_options *m, const char *name) {
     m->o.prompt_optional = 1;
 }
 
+void cli_note_prompt(const char *texts, const aoe_model *m) {
+    aoe_model_info info;
+    aoe_model_get_info(m, &info);
+    if (*info.prompt)
+        cli_note("prompt of the %s: %s", texts, info.prompt);
+    else
+        cli_note("prompt of the %s: none", texts);
+}
+
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m) {
     aoe_embedder_options e;
     aoe_error err;
@@ -327,6 +336,25 @@ void cli_session_warn_similarity(const cli_session *s) {
             "%s: similarity_fn_name of the model is %s, but cosine similarities are computed; sentence-transformers may rank "
             "texts differently",
             s->dir, info.similarity);
+}
+
+int cli_session_find_class(size_t *index, const cli_session *s, const char *name) {
+    const size_t classes = aoe_model_classes(s->model);
+    char *end = NULL;
+    for (size_t k = 0; k < classes; k++) {
+        const char *label = aoe_model_class_name(s->model, k);
+        if (label && !strcmp(label, name)) {
+            *index = k;
+            return 0;
+        }
+    }
+    const unsigned long k = *name >= '0' && *name <= '9' ? strtoul(name, &end, 10) : classes;
+    if (k >= classes || *end)
+        return cli_fail("%s: the model has no output '%s'; give a number from 0 to %zu with --class, or a name in id2label of "
+                        "config.json",
+                        s->dir, name, classes - 1);
+    *index = k;
+    return 0;
 }
 
 void cli_session_close(cli_session *s) {

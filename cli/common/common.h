@@ -74,6 +74,9 @@ int cli_open_context(aoe_context **ctx, const cli_general *g); /* opens *ctx; re
  */
 void cli_select_prompt(cli_model_options *m, const char *name);
 
+/* Prints a note with the prompt of a model. texts: the texts to which the prompt is added, for example "queries". */
+void cli_note_prompt(const char *texts, const aoe_model *m);
+
 /* An open model with its context and embedder; all pointers are owned. */
 typedef struct cli_session {
     char *dir; /* model directory */
@@ -89,6 +92,9 @@ void cli_session_describe(const cli_session *s); /* prints a note with the pooli
 /* Prints a warning if the model was trained for another similarity than the cosine, and the order of its cosines may differ.
  * Called by commands that compare embeddings. */
 void cli_session_warn_similarity(const cli_session *s);
+/* Sets *index to the output of a cross-encoder with this name or number. Returns 0, or 1 after reporting that there is no such
+ * output. */
+int cli_session_find_class(size_t *index, const cli_session *s, const char *name);
 void cli_session_close(cli_session *s); /* accepts a zeroed or partly opened session */
 
 /* Warns that n invalid rows were skipped. Does nothing if n is 0. path: file with these rows; NULL if it is unknown. */

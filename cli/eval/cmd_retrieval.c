@@ -155,16 +155,6 @@ static void print_table(const cli_eval *e) {
     cli_table_print_as(&t, e->format);
 }
 
-/* Prints a note with the prompt of the queries or of the documents. */
-static void note_prompt(const char *texts, const aoe_model *m) {
-    aoe_model_info info;
-    aoe_model_get_info(m, &info);
-    if (*info.prompt)
-        cli_note("prompt of the %s: %s", texts, info.prompt);
-    else
-        cli_note("prompt of the %s: none", texts);
-}
-
 /* Selects the prompt of the queries before the model is opened. */
 static void select_prompts(cli_eval *e) {
     options *o = e->own;
@@ -186,8 +176,8 @@ static int open_docs(cli_eval *e, const cli_session *queries) {
         return 1;
     o->r.doc_embedder = o->docs.embedder;
     if (o->automatic && has_names) {
-        note_prompt("queries", queries->model);
-        note_prompt("documents", o->docs.model);
+        cli_note_prompt("queries", queries->model);
+        cli_note_prompt("documents", o->docs.model);
     }
     return 0;
 }

@@ -393,28 +393,12 @@ static format format_of(const options *o) {
 /* Sets j->chosen to the output that --class names. */
 static int choose_class(job *j) {
     const char *name = j->o->class_name;
-    char *end;
     j->chosen = j->classes == 1 ? 0 : j->classes;
     if (!name && j->classes > 1 && j->o->query)
         return cli_fail("%s: the model has %zu outputs per pair; give the name or number of the output that is the score with "
                         "--class, for example --class %zu",
                         j->session.dir, j->classes, j->classes - 1);
-    for (size_t k = 0; name && k < j->classes; k++) {
-        const char *label = aoe_model_class_name(j->session.model, k);
-        if (label && !strcmp(label, name)) {
-            j->chosen = k;
-            return 0;
-        }
-    }
-    if (!name)
-        return 0;
-    const unsigned long k = *name >= '0' && *name <= '9' ? strtoul(name, &end, 10) : j->classes;
-    if (k >= j->classes || *end)
-        return cli_fail("%s: the model has no output '%s'; give a number from 0 to %zu with --class, or a name in id2label of "
-                        "config.json",
-                        j->session.dir, name, j->classes - 1);
-    j->chosen = k;
-    return 0;
+    return name ? cli_session_find_class(&j->chosen, &j->session, name) : 0;
 }
 
 /* Opens the cross-encoder. */

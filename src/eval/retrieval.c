@@ -203,13 +203,18 @@ static void add_query(search *s, const aoei_query *q, const aoei_neighbor *best,
         s->gain_of[relevant[i].text] = 0;
 }
 
+/* Finds the nearest texts of n queries, and stores them in s->best. */
+static void search_some(search *s, size_t first, size_t n) {
+    const aoei_nearest_job job = {
+        .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .workspace = s->workspace};
+    aoei_nearest(s->ctx, &job, s->best);
+}
+
 static void search_all(search *s, aoe_retrieval_result *r) {
     const aoei_retrieval_data *d = s->d;
     for (size_t first = 0; first < d->n_queries; first += SEARCH) {
         const size_t n = d->n_queries - first < SEARCH ? d->n_queries - first : SEARCH;
-        const aoei_nearest_job job = {
-            .queries = aoei_tensor_rows(s->queries, first, n), .texts = s->texts, .k = s->k, .workspace = s->workspace};
-        aoei_nearest(s->ctx, &job, s->best);
+        search_some(s, first, n);
         for (size_t i = 0; i < n; i++)
             add_query(s, &d->query[first + i], s->best + i * s->k, r);
     }
@@ -234,22 +239,78 @@ static void finish_result(const search *s, aoe_retrieval_result *r) {
     r->ndcg /= n;
 }
 
+/* Embeds the texts and the queries. */
+static int embed_all(search *s, const aoei_eval_model *queries, const aoei_eval_model *docs, size_t *truncated,
+                     aoei_eval_progress *p, aoe_error *err) {
+    const aoei_retrieval_data *d = s->d;
+    const text_source texts = texts_of(d, docs), query_source = queries_of(d, queries);
+    const int rc = embed(s, &texts, s->texts, truncated, p, err);
+    if (rc || !d->grouped || queries != docs)
+        return rc ? rc : embed(s, &query_source, s->queries, truncated, p, err);
+    for (size_t i = 0; i < d->n_queries; i++)
+        s->index[i] = d->query[i].index;
+    aoei_rows_gather(s->ctx, s->queries, s->texts, s->index);
+    return aoei_eval_advance(p, d->n_queries, err);
+}
+
+/* Writes the nearest texts of each query, without the query itself, to list[queries, top]. */
+static void write_lists(search *s, uint32_t *list, size_t top) {
+    const aoei_retrieval_data *d = s->d;
+    for (size_t first = 0; first < d->n_queries; first += SEARCH) {
+        const size_t n = d->n_queries - first < SEARCH ? d->n_queries - first : SEARCH;
+        search_some(s, first, n);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t *to = list + (first + i) * top;
+            size_t found = 0;
+            for (size_t k = 0; k < s->k && found < top; k++)
+                if (s->best[i * s->k + k].text != d->query[first + i].own && s->best[i * s->k + k].text != AOEI_NO_TEXT)
+                    to[found++] = s->best[i * s->k + k].text;
+            while (found < top)
+                to[found++] = AOEI_NO_TEXT;
+        }
+    }
+}
+
+/* Fails if the two models have embeddings of different sizes. */
+static int check_dims(const aoei_eval_model *queries, const aoei_eval_model *docs, aoe_error *err) {
+    if (queries->dims == docs->dims)
+        return 0;
+    return aoei_fail(err, AOE_EARG,
+                     "query vectors have %zu components but text vectors have %zu; use models with equal vector sizes",
+                     queries->dims, docs->dims);
+}
+
+int aoei_retrieval_lists(uint32_t *list, const aoei_retrieval_data *d, const aoei_eval_model *queries,
+                         const aoei_eval_model *docs, size_t top, aoei_eval_progress *p, aoe_error *err) {
+    aoe_retrieval_options o;
+    aoe_retrieval_options_defaults(&o);
+    o.n_recall = 0;
+    o.top = top;
+    search s = {.o = &o, .d = d, .ctx = docs->ctx, .D = docs->dims};
+    const text_source texts = texts_of(d, docs), query_source = queries_of(d, queries);
+    size_t truncated = 0;
+    int rc = check_dims(queries, docs, err);
+    if (!rc)
+        rc = check_tokens(d, &texts, err);
+    if (!rc)
+        rc = check_tokens(d, &query_source, err);
+    if (!rc)
+        rc = create(&s, err);
+    if (!rc)
+        rc = embed_all(&s, queries, docs, &truncated, p, err);
+    if (!rc)
+        write_lists(&s, list, top);
+    destroy(&s);
+    return rc;
+}
+
 static int evaluate(const aoei_retrieval_data *d, const aoei_eval_model *queries, const aoei_eval_model *docs,
                     const aoe_retrieval_options *o, aoe_retrieval_result *r, aoei_eval_progress *p, aoe_error *err) {
     search s = {.o = o, .d = d, .ctx = docs->ctx, .D = docs->dims};
-    const text_source texts = texts_of(d, docs), query_source = queries_of(d, queries);
     *r = (aoe_retrieval_result){0};
     int rc = create(&s, err);
     if (!rc)
-        rc = embed(&s, &texts, s.texts, &r->truncated, p, err);
-    if (!rc && d->grouped && queries == docs) {
-        for (size_t i = 0; i < d->n_queries; i++)
-            s.index[i] = d->query[i].index;
-        aoei_rows_gather(s.ctx, s.queries, s.texts, s.index);
-        rc = aoei_eval_advance(p, d->n_queries, err);
-    } else if (!rc) {
-        rc = embed(&s, &query_source, s.queries, &r->truncated, p, err);
-    }
+        rc = embed_all(&s, queries, docs, &r->truncated, p, err);
     if (!rc) {
         search_all(&s, r);
         finish_result(&s, r);
@@ -263,10 +324,8 @@ int aoei_retrieval_run(const aoei_eval_model *queries, const aoei_eval_model *do
     int rc = check_options(o, err);
     if (!rc && !n_paths)
         rc = aoei_fail(err, AOE_EARG, "no input paths; give at least one table of groups or BEIR folder");
-    if (!rc && queries->dims != docs->dims)
-        rc = aoei_fail(err, AOE_EARG,
-                       "query vectors have %zu components but text vectors have %zu; use models with equal vector sizes",
-                       queries->dims, docs->dims);
+    if (!rc)
+        rc = check_dims(queries, docs, err);
     if (rc)
         return rc;
     aoei_retrieval_data *d = aoei_calloc(n_paths, sizeof *d);

@@ -18,13 +18,6 @@
 #include "eval/eval_model.h"
 #include "table/labels.h"
 
-/* The name of an example: its group in a table of groups, or its id in a BEIR folder. The name is stored as the first text
- * of the example. */
-typedef struct named_example {
-    aoe_text name;  /* group or id; borrowed */
-    uint32_t index; /* index of the example in the file */
-} named_example;
-
 static int compare_texts(aoe_text a, aoe_text b) {
     const size_t n = a.len < b.len ? a.len : b.len;
     const int order = n ? memcmp(a.data, b.data, n) : 0;
@@ -32,20 +25,19 @@ static int compare_texts(aoe_text a, aoe_text b) {
 }
 
 static int by_name(const void *pa, const void *pb) {
-    const named_example *a = pa, *b = pb;
+    const aoei_name *a = pa, *b = pb;
     const int order = compare_texts(a->name, b->name);
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Returns the names of all examples in ascending order, in an array that the caller frees. Returns NULL if out of memory. */
-static named_example *sort_names(const aoei_examples *x, aoe_error *err) {
-    named_example *sorted = aoei_malloc_array(x->n, sizeof *sorted);
+aoei_name *aoei_names_sort(const aoei_examples *x, aoe_error *err) {
+    aoei_name *sorted = aoei_malloc_array(x->n, sizeof *sorted);
     if (!sorted) {
         aoei_fail_nomem(err, x->n * sizeof *sorted);
         return NULL;
     }
     for (size_t i = 0; i < x->n; i++)
-        sorted[i] = (named_example){x->text[x->first[i * x->roles]], (uint32_t)i};
+        sorted[i] = (aoei_name){x->text[x->first[i * x->roles]], (uint32_t)i};
     qsort(sorted, x->n, sizeof *sorted, by_name);
     return sorted;
 }
@@ -73,7 +65,7 @@ static int by_first_text(const void *pa, const void *pb) {
 
 /* Finds the groups of the n examples. groups: [n] receives the groups, in the file order of their first examples. Returns the
  * number of groups. */
-static size_t find_groups(const named_example *sorted, size_t n, group *groups) {
+static size_t find_groups(const aoei_name *sorted, size_t n, group *groups) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || compare_texts(sorted[i].name, sorted[i - 1].name))
@@ -86,8 +78,7 @@ static size_t find_groups(const named_example *sorted, size_t n, group *groups) 
 
 /* Appends a query to d: the text with position `which` in group g. The other texts of the group are its relevant texts.
  * count_query: 1 if the query itself is also a relevant text. d->query and d->relevant must have enough capacity. */
-static void add_group_query(aoei_retrieval_data *d, const named_example *sorted, const group *g, size_t which,
-                            int count_query) {
+static void add_group_query(aoei_retrieval_data *d, const aoei_name *sorted, const group *g, size_t which, int count_query) {
     const uint32_t own = sorted[g->first + which].index;
     aoei_query *q = &d->query[d->n_queries++];
     *q = (aoei_query){.index = own, .own = own, .first = d->n_relevant};
@@ -103,7 +94,7 @@ static size_t queries_of(const group *g, aoe_query_choice choice) {
     return g->n < 2 ? 0 : choice == AOE_QUERY_ALL ? g->n : 1;
 }
 
-static int choose_queries(aoei_retrieval_data *d, const named_example *sorted, const group *groups, size_t n,
+static int choose_queries(aoei_retrieval_data *d, const aoei_name *sorted, const group *groups, size_t n,
                           const aoe_retrieval_options *o, aoe_error *err) {
     size_t queries = 0, relevant = 0, more;
     aoei_rng rng;
@@ -149,7 +140,7 @@ static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retri
                            d->texts.line[i]);
     if (rc)
         return rc;
-    named_example *sorted = sort_names(&d->texts, err);
+    aoei_name *sorted = aoei_names_sort(&d->texts, err);
     group *groups = aoei_malloc_array(d->texts.n, sizeof *groups);
     if (!sorted || !groups)
         rc = aoei_fail_nomem(err, d->texts.n * sizeof *groups);
@@ -277,7 +268,7 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_
 
 /* Reads the file DIR/NAME into x. *sorted is set to the ids of its entries in ascending order, in an array that the caller
  * frees. Fails if an id occurs twice. */
-static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named_example **sorted, const char *dir, const char *name,
+static int read_entries(aoei_retrieval_data *d, aoei_examples *x, aoei_name **sorted, const char *dir, const char *name,
                         const char *const *columns, int skip_bad_rows, aoe_error *err) {
     char *path = NULL;
     entries e = {.x = x};
@@ -290,7 +281,7 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named_example 
         rc = aoei_fail(err, AOE_EFORMAT, "%s: the file contains no text; download it again", path);
     if (!rc)
         rc = check_count(x, err);
-    if (!rc && !(*sorted = sort_names(x, err)))
+    if (!rc && !(*sorted = aoei_names_sort(x, err)))
         rc = AOE_ENOMEM;
     for (size_t i = 1; !rc && i < x->n; i++)
         if (!compare_texts((*sorted)[i].name, (*sorted)[i - 1].name))
@@ -301,8 +292,7 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, named_example 
     return rc;
 }
 
-/* Returns the index in the file of the entry with this name, or AOEI_NO_TEXT if no entry has this name. */
-static uint32_t find_entry(const named_example *sorted, size_t n, aoe_text name) {
+uint32_t aoei_names_find(const aoei_name *sorted, size_t n, aoe_text name) {
     size_t low = 0;
     while (n > 0) {
         const size_t half = n / 2;
@@ -327,20 +317,20 @@ typedef struct judgment {
 
 /* First argument of add_judgment. */
 typedef struct judgments {
-    const aoei_retrieval_data *d;         /* texts and queries; borrowed */
-    const named_example *texts, *queries; /* ids of the texts, and ids of the queries, each in ascending order; borrowed */
-    judgment *item;                       /* [n] judgments; owned */
-    size_t n, capacity;                   /* used and allocated elements of `item` */
+    const aoei_retrieval_data *d;     /* texts and queries; borrowed */
+    const aoei_name *texts, *queries; /* ids of the texts, and ids of the queries, each in ascending order; borrowed */
+    judgment *item;                   /* [n] judgments; owned */
+    size_t n, capacity;               /* used and allocated elements of `item` */
 } judgments;
 
 static int add_judgment(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
     judgments *j = user;
     double gain = 0;
     (void)n;
-    const uint32_t query = find_entry(j->queries, j->d->queries.n, row->field[0].text);
+    const uint32_t query = aoei_names_find(j->queries, j->d->queries.n, row->field[0].text);
     if (query == AOEI_NO_TEXT)
         return unknown_id(t, row, 0, "queries.jsonl", err);
-    const uint32_t text = find_entry(j->texts, j->d->texts.n, row->field[1].text);
+    const uint32_t text = aoei_names_find(j->texts, j->d->texts.n, row->field[1].text);
     if (text == AOEI_NO_TEXT)
         return unknown_id(t, row, 1, "corpus.jsonl", err);
     if (aoei_number_of(row->field[2].text, &gain) != AOEI_LABEL_VALUE)
@@ -397,7 +387,7 @@ static int add_judged_queries(aoei_retrieval_data *d, judgments *j, const char *
                 d->relevant[d->n_relevant++] = j->item[end].relevant;
         q.n = d->n_relevant - q.first;
         d->without += q.n == 0;
-        q.own = find_entry(j->texts, d->texts.n, d->queries.text[d->queries.first[q.index * d->queries.roles]]);
+        q.own = aoei_names_find(j->texts, d->texts.n, d->queries.text[d->queries.first[q.index * d->queries.roles]]);
         if (q.n)
             d->query[d->n_queries++] = q;
     }
@@ -453,7 +443,7 @@ static int read_qrels(aoei_retrieval_data *d, judgments *j, const char *dir, con
 
 static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
     static const char *const columns[] = {"_id", "text", "title"};
-    named_example *texts = NULL, *queries = NULL;
+    aoei_name *texts = NULL, *queries = NULL;
     int rc = read_entries(d, &d->texts, &texts, dir, "corpus.jsonl", columns, o->table.skip_bad_rows, err);
     if (!rc)
         rc = read_entries(d, &d->queries, &queries, dir, "queries.jsonl", columns, o->table.skip_bad_rows, err);

@@ -49,6 +49,19 @@ int aoei_retrieval_read(aoei_retrieval_data *d, const char *const *paths, size_t
                         aoe_error *err);
 void aoei_retrieval_free(aoei_retrieval_data *d); /* accepts a zeroed struct */
 
+/* The name of an example: its group in a table of groups, or its id in a BEIR folder. The name is stored as the first text of
+ * the example. */
+typedef struct aoei_name {
+    aoe_text name;  /* group or id; borrowed */
+    uint32_t index; /* index of the example in the file */
+} aoei_name;
+
+/* Returns the names of all examples in ascending order, in an array that the caller frees. Returns NULL if out of memory. */
+aoei_name *aoei_names_sort(const aoei_examples *x, aoe_error *err);
+/* Returns the index in the file of the example with this name, or AOEI_NO_TEXT if no example has it. sorted: [n] result of
+ * aoei_names_sort. */
+uint32_t aoei_names_find(const aoei_name *sorted, size_t n, aoe_text name);
+
 /* aoei_retrieval_text returns the text with index i among the texts to search, and aoei_retrieval_query returns the query
  * d->query[i]. Both texts are borrowed from d. */
 static inline aoe_text aoei_retrieval_text(const aoei_retrieval_data *d, size_t i) {

@@ -38,12 +38,12 @@ grep '^  eval ' help
 "$AOE" eval --help >two
 cmp one two
 sed -n 's/^  \([a-z]*\)  .*/\1/p' one
-for evaluation in sts suite pairs retrieval triplets; do
+for evaluation in sts suite pairs retrieval triplets rerank; do
     "$AOE" eval $evaluation --help >one
     "$AOE" eval $evaluation -h >two
     cmp one two
     awk 'NR == 1; length > 100 { print "a line has " length " columns" }' one
-    grep -q -- '--threads N' one && grep -q -- '--format NAME' one && grep -q -- '--chunk NAME' one
+    grep -q -- '--threads N' one && grep -q -- '--format NAME' one && { [ $evaluation = rerank ] || grep -q -- '--chunk NAME' one; }
 done
 grep '^  whiten ' help
 "$AOE" whiten --help | awk 'NR == 1; length > 100 { print "a line has " length " columns" }'

@@ -142,6 +142,41 @@ static int eval_suite(void *arg) {
     return check(aoe_eval_suite(embedder, dirs, 1, NULL, count_sets, NULL, &err), &err, 1);
 }
 
+static aoe_embedder *reranker;
+static char *run_path; /* run file; NULL: the first stage is `embedder` */
+
+static int eval_rerank(void *arg) {
+    aoe_rerank_options o;
+    aoe_rerank_result r;
+    aoe_error err = {0};
+    (void)arg;
+    aoe_rerank_options_defaults(&o);
+    o.first = run_path ? NULL : embedder;
+    o.run = run_path;
+    o.score_class = 1;
+    reports = 0;
+    const int code = aoe_eval_rerank(reranker, beir, &o, &r, &err);
+    reports = r.pairs;
+    return check(code, &err, 2);
+}
+
+static void test_rerank(void **state) {
+    (void)state;
+    aoe_model *m;
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    o.cross_encoder = 1;
+    assert_int_equal(aoe_model_open(&m, ctx, "tests/golden/cross_encoders/bert", &o, NULL), 0);
+    assert_int_equal(aoe_embedder_create(&reranker, m, NULL, NULL), 0);
+    assert_true(test_alloc_failures(eval_rerank, NULL, 0) > 20);
+    run_path = test_write_text(dir, "first.run", "q Q0 1 1 2.5 x\nq Q0 2 2 1.5 x\n");
+    assert_true(test_alloc_failures(eval_rerank, NULL, 0) > 20);
+    free(run_path);
+    run_path = NULL;
+    aoe_embedder_destroy(reranker);
+    aoe_model_close(m);
+}
+
 static void test_memory(void **state) {
     (void)state;
     static const test_fn all[] = {eval_pairs, eval_triplets, eval_retrieval, eval_suite};
@@ -150,6 +185,6 @@ static void test_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_rerank)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

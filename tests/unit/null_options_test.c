@@ -119,6 +119,8 @@ static void call_evaluations(const char *dir) {
     assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
     CALL(aoe_eval_triplets, (e, (const char *const *)&triplets, 1, NULL, ignore_triplets, NULL, &err));
     CALL(aoe_eval_retrieval, (e, (const char *const *)&groups, 1, NULL, ignore_retrieval, NULL, &err));
+    aoe_rerank_result reranked;
+    MISSING(aoe_eval_rerank, "cross_encoder", (e, dir, NULL, &reranked, &err)); /* the model is an embedding model */
     aoe_error err = {0};
     /* dir contains no evaluation sets, so the function must fail with any options */
     called[n_called++] = "aoe_eval_suite";

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ * Implements `aoe eval rerank`: evaluates a cross-encoder that reranks the results of a first stage, in BEIR directories.
+ */
+#include "aoe_eval.h"
+#include "cli/common/common.h"
+#include "cli/common/dispatch.h"
+#include "cli/common/option_rows.h"
+
+#include <string.h>
+
+typedef struct options {
+    cli_general general;
+    cli_model_options model;
+    aoe_rerank_options r;
+    cli_model_options first; /* embedding model of the first stage */
+    const char *class_name;
+    const char *output; /* path of the run file with the reranked lists; NULL: none is written */
+    cli_table_format format;
+} options;
+
+typedef struct job {
+    options *o;
+    cli_session session, queries, docs; /* the cross-encoder; the first stage, for queries and for documents */
+    cli_progress progress;
+    cli_file out;
+} job;
+
+static const cli_option stage_table[] = {
+    {.name = "first",
+     .kind = CLI_MODEL,
+     .value = "DIR",
+     .offset = offsetof(options, first.dir),
+     .help = "first stage: exact search by cosine with this embedding model; its prompts query and document are used",
+     .fallback = ""},
+    {.name = "run",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(options, r.run),
+     .excludes = "first",
+     .help = "first stage: a run file of TREC, with lines QUERY Q0 DOCUMENT RANK SCORE TAG",
+     .fallback = ""},
+    {.name = "top",
+     .kind = CLI_SIZE,
+     .value = "K",
+     .offset = offsetof(options, r.top),
+     .min = 1,
+     .max = 1e6,
+     .help = "number of documents of the first stage that are reranked, for each query"},
+    {.name = "class",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .field = "score_class",
+     .offset = offsetof(options, class_name),
+     .help = "models with several outputs: name or number (from 0) of the output that is the score",
+     .fallback = ""},
+};
+
+static const cli_option output_table[] = {
+    {.name = "cutoff",
+     .kind = CLI_SIZE,
+     .value = "K",
+     .offset = offsetof(options, r.cutoff),
+     .min = 1,
+     .max = 1e6,
+     .help = "number of documents from which nDCG and MRR are computed"},
+    CLI_OPTION_TABLE_FORMAT(.offset = offsetof(options, format), "output format: table, csv or markdown"),
+    CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "FILE", "write the reranked lists as a run file of TREC"),
+};
+
+static const cli_option input_table[] = {
+    {.name = "split",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = offsetof(options, r.split),
+     .help = "read the relevance judgments from qrels/NAME.tsv"},
+    CLI_OPTION_SKIP_BAD_ROWS(.offset = offsetof(options, r.skip_bad_rows)),
+};
+
+static int show_progress(void *user, size_t done, size_t total) {
+    job *j = user;
+    cli_progress_update(&j->progress, done, total, NULL, -1, NULL);
+    return 0;
+}
+
+static int write_run(void *user, size_t part, const char *data, size_t len) {
+    job *j = user;
+    (void)part;
+    return fwrite(data, 1, len, j->out.file) != len;
+}
+
+static json_t *metrics_json(const aoe_rerank_metrics *m) {
+    return json_pack("{s:o,s:o,s:o,s:o}", "ndcg", cli_json_real(m->ndcg), "mrr", cli_json_real(m->mrr), "recall",
+                     cli_json_real(m->recall), "seconds", cli_json_real(m->seconds));
+}
+
+static void print_json(const job *j, const char *folder, const aoe_rerank_result *r) {
+    cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:I,s:I}", "name", cli_json_text(folder, strlen(folder)),
+                             "texts", (json_int_t)r->texts, "queries", (json_int_t)r->queries, "pairs", (json_int_t)r->pairs,
+                             "top", (json_int_t)j->o->r.top, "cutoff", (json_int_t)j->o->r.cutoff, "first",
+                             metrics_json(&r->first), "reranked", metrics_json(&r->reranked), "without", (json_int_t)r->without,
+                             "missing", (json_int_t)r->missing, "skipped", (json_int_t)r->skipped, "truncated",
+                             (json_int_t)r->truncated));
+}
+
+static void add_row(cli_table *t, const char *stage, const aoe_rerank_metrics *m) {
+    cli_table_cell(t, "%s", stage);
+    cli_table_real(t, 2, 100 * m->ndcg);
+    cli_table_real(t, 2, 100 * m->mrr);
+    cli_table_real(t, 2, 100 * m->recall);
+    cli_table_real(t, 1, m->seconds);
+}
+
+static void print_table(const job *j, const aoe_rerank_result *r) {
+    cli_table t;
+    cli_table_begin(&t, "lrrrr");
+    cli_table_cell(&t, "lists");
+    cli_table_cell(&t, "nDCG@%zu", j->o->r.cutoff);
+    cli_table_cell(&t, "MRR@%zu", j->o->r.cutoff);
+    cli_table_cell(&t, "recall@%zu", j->o->r.top);
+    cli_table_cell(&t, "seconds");
+    add_row(&t, "first stage", &r->first);
+    add_row(&t, "reranked", &r->reranked);
+    cli_table_print_as(&t, j->o->format);
+}
+
+static void warn(const aoe_rerank_result *r) {
+    cli_warn_skipped(NULL, r->skipped);
+    if (r->without)
+        cli_note("skipped %zu quer%s without relevant documents", r->without, r->without == 1 ? "y" : "ies");
+    if (r->missing)
+        cli_warn("the first stage has no documents for %zu of %zu quer%s; their metrics are 0", r->missing, r->queries,
+                 r->queries == 1 ? "y" : "ies");
+    if (r->truncated)
+        cli_warn("%zu of %zu pair%s %s truncated to the maximum sequence length; set --max-length", r->truncated, r->pairs,
+                 cli_plural(r->pairs), r->truncated == 1 ? "was" : "were");
+}
+
+/* Opens the embedding model of the first stage. If it has other prompts for documents than for queries, it is opened twice. */
+static int open_first(job *j) {
+    options *o = j->o;
+    cli_model_options docs = o->first;
+    if (!o->first.dir)
+        return 0;
+    cli_select_prompt(&o->first, "query");
+    if (cli_session_open(&j->queries, &o->general, &o->first))
+        return 1;
+    o->r.first = j->queries.embedder;
+    if (!aoe_model_prompt(j->queries.model, "query") && !aoe_model_prompt(j->queries.model, "document"))
+        return 0;
+    cli_select_prompt(&docs, "document");
+    if (cli_session_open(&j->docs, &o->general, &docs))
+        return 1;
+    o->r.first_docs = j->docs.embedder;
+    cli_note_prompt("queries", j->queries.model);
+    cli_note_prompt("documents", j->docs.model);
+    return 0;
+}
+
+static int run_job(job *j, const char *folder) {
+    options *o = j->o;
+    aoe_rerank_result result;
+    aoe_error err;
+    o->model.o.cross_encoder = 1;
+    if (cli_session_open(&j->session, &o->general, &o->model) ||
+        (o->class_name && cli_session_find_class(&o->r.score_class, &j->session, o->class_name)) || open_first(j) ||
+        (o->output && cli_file_open(&j->out, o->output)))
+        return 1;
+    o->r.write = o->output ? write_run : NULL;
+    o->r.progress = show_progress;
+    o->r.user = j;
+    cli_progress_begin(&j->progress, "evaluating", o->first.dir ? "texts and pairs" : "pairs", 0);
+    const int failed = aoe_eval_rerank(j->session.embedder, folder, &o->r, &result, &err);
+    cli_progress_end(&j->progress);
+    if (failed)
+        return cli_file_check(&j->out) ? 1 : cli_fail("%s", err.message);
+    if (o->output && cli_file_commit(&j->out))
+        return 1;
+    warn(&result);
+    if (o->general.json)
+        print_json(j, folder, &result);
+    else
+        print_table(j, &result);
+    return 0;
+}
+
+static int run_command(int argc, char **argv) {
+    options o = {.format = CLI_TABLE_ALIGNED};
+    cli_general_defaults(&o.general);
+    cli_model_defaults(&o.model);
+    cli_model_defaults(&o.first);
+    aoe_rerank_options_defaults(&o.r);
+    const cli_group groups[] = {
+        CLI_GROUP("lists", stage_table, &o),
+        CLI_GROUP("output", output_table, &o),
+        CLI_GROUP("input", input_table, &o),
+        {"cross-encoder", cli_model_table, CLI_SCORE_MODEL_COUNT, &o.model},
+        CLI_GROUP("general", cli_general_table, &o.general),
+    };
+    const cli_syntax syntax = {
+        .command = "eval rerank",
+        .operands = "DIR",
+        .about = "Evaluates a cross-encoder that reranks the results of a first stage. DIR is a BEIR directory with\n"
+                 "corpus.jsonl, queries.jsonl and qrels/test.tsv. The first stage selects --top documents for each\n"
+                 "query: by exact search with the embedding model --first, or from the run file --run. The cross-\n"
+                 "encoder scores them, and they are sorted by their scores. Prints nDCG, MRR and recall, multiplied\n"
+                 "by 100, and the time, before and after reranking. If scores are equal, the document that comes\n"
+                 "first in the corpus is ranked higher. A document with the id of the query is left out.\n",
+        .examples = "  aoe eval rerank scifact -m cross-encoder/ms-marco-MiniLM-L6-v2 --first model\n"
+                    "  aoe eval rerank scifact -m reranker --run bm25.run --top 50 -o reranked.run\n",
+        CLI_GROUPS(groups),
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_parse(&args, &syntax, argc, argv);
+    if (code == CLI_GO && !o.first.dir && !o.r.run)
+        code = cli_usage("eval rerank", "give the first stage: --first DIR (an embedding model) or --run FILE (a run file)");
+    if (code == CLI_GO) {
+        job j = {.o = &o};
+        o.first.o.dtype = o.model.o.dtype;
+        o.first.batch_tokens = o.model.batch_tokens;
+        cli_set_quiet(o.general.quiet);
+        code = run_job(&j, args.operand[0]);
+        cli_file_abort(&j.out);
+        cli_session_close(&j.session);
+        cli_session_close(&j.queries);
+        cli_session_close(&j.docs);
+    }
+    cli_args_free(&args);
+    return code;
+}
+
+const cli_command cli_eval_rerank_command = {
+    .name = "rerank",
+    .summary = "reranking of retrieval results with a cross-encoder: nDCG, MRR, recall",
+    .run = run_command,
+};
