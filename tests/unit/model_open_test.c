@@ -269,7 +269,7 @@ static void checks_the_options(void **state) {
         int code;
         const char *fragment;
     } cases[] = {
-#define OTHERS .struct_size = sizeof(aoe_model_options), .bidirectional_from = AOE_AUTO
+#define OTHERS .struct_size = sizeof(aoe_model_options), .bidirectional_from = AOE_AUTO, .activation = AOE_AUTO
         {{OTHERS, .dtype = (aoe_dtype)9, .max_length = AOE_AUTO, .normalize = AOE_AUTO}, AOE_EARG, "options.dtype is 9"},
         {{OTHERS, .pooling = AOE_POOLING_COUNT, .max_length = AOE_AUTO, .normalize = AOE_AUTO},
          AOE_EARG,
