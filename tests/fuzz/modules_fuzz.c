@@ -13,17 +13,26 @@
 #include "../support/support.h"
 #include "base/alloc.h"
 #include "base/dir.h"
+#include "modeldir/layer_pooling.h"
 #include "modeldir/pooled_modules.h"
 #include "modeldir/settings.h"
 #include "modeldir/settings_json.h"
 #include "modeldir/settings_read.h"
 
-static const char *const files[] = {
-    "modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json",
-    "aoe.json",     "2_Dense/config.json"};
-enum { DENSE = 5 };
-static const char with_dense[] = "[{\"type\":\"a.Transformer\",\"path\":\"\"},{\"type\":\"a.Pooling\",\"path\":\"1_Pooling\"},"
-                                 "{\"type\":\"a.Dense\",\"path\":\"2_Dense\"}]";
+static const char *const files[] = {"modules.json",
+                                    "1_Pooling/config.json",
+                                    "sentence_bert_config.json",
+                                    "config_sentence_transformers.json",
+                                    "aoe.json",
+                                    "2_Dense/config.json",
+                                    AOEI_LAYER_POOLING_FOLDER "/config.json"};
+enum { DENSE = 5, LAYERS = 6 };
+#define TYPE "\"type\":\"sentence_transformers."
+static const char with_dense[] = "[{" TYPE "Transformer\",\"path\":\"\"},{" TYPE "Pooling\",\"path\":\"1_Pooling\"},"
+                                 "{" TYPE "Dense\",\"path\":\"2_Dense\"}]";
+static const char with_layers[] =
+    "[{" TYPE "Transformer\",\"path\":\"\"},{" TYPE "WeightedLayerPooling\",\"path\":\"" AOEI_LAYER_POOLING_FOLDER "\"},{" TYPE
+    "Pooling\",\"path\":\"1_Pooling\"}]";
 #define N_FILES (sizeof files / sizeof *files)
 
 static char root[256];
@@ -63,8 +72,9 @@ static void round_trip(const aoei_settings *s, const aoei_encoder_config *c) {
     if (read_settings(&again, "out", c, &err))
         abort();
     if (again.pooling != s->pooling || again.max_length != s->max_length || strcmp(again.prompt, s->prompt) != 0 ||
-        again.normalize != s->normalize || again.lowercase != s->lowercase ||
-        aoei_settings_module_count(&again) != aoei_settings_module_count(s))
+        again.normalize != s->normalize || again.lowercase != s->lowercase || again.truncate_dim != s->truncate_dim ||
+        again.exclude_prompt != s->exclude_prompt || again.similarity != s->similarity ||
+        !again.layer_pooling != !s->layer_pooling || aoei_settings_module_count(&again) != aoei_settings_module_count(s))
         abort();
     aoei_settings_free(&again);
     aoei_free(text);
@@ -78,7 +88,10 @@ static void open_modules(const aoei_settings *s, const aoei_encoder_config *c) {
     aoe_error err = {0};
     char path[512];
     path_of(path, sizeof path, "in", "");
-    const int rc = aoei_modules_open(&config, &f, path, s->modules, &err);
+    int rc = aoei_layer_pooling_open(&config, &f, path, s->layer_pooling, &err);
+    if (rc && (err.code != rc || !*err.message))
+        abort();
+    rc = aoei_modules_open(&config, &f, path, s->modules, &err);
     if (rc && (err.code != rc || !*err.message))
         abort();
     if (!rc && aoei_module_chain_dims(config.modules, config.n_modules, config.hidden) > 65536)
@@ -93,9 +106,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t file = size ? data[0] % N_FILES : 0;
     char path[512];
     test_model_config(&c);
+    c.output_hidden_states = 1;
     put("in", "1_Pooling/config.json", "{}", 2); /* modules.json refers to this module */
     if (file == DENSE)
         put("in", "modules.json", with_dense, sizeof with_dense - 1);
+    if (file == LAYERS)
+        put("in", "modules.json", with_layers, sizeof with_layers - 1);
     put("in", files[file], data + (size ? 1 : 0), size ? size - 1 : 0);
     int rc = read_settings(&s, "in", &c, &err);
     if (rc && (err.code != rc || !*err.message))
@@ -116,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 static void make_dirs(void) {
-    static const char *const dirs[] = {"in/1_Pooling", "in/2_Dense", "out"};
+    static const char *const dirs[] = {"in/1_Pooling", "in/2_Dense", "in/" AOEI_LAYER_POOLING_FOLDER, "out"};
     char path[512];
     const char *base = getenv("TMPDIR");
     snprintf(root, sizeof root, "%s/aoe-fuzz-XXXXXX", base && *base ? base : "/tmp");
