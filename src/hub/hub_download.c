@@ -148,7 +148,7 @@ static int check_length(const blob *b, const aoei_http_response *r, aoe_error *e
 }
 
 /* Empties the partial file, because the server cannot send the rest (status 416). */
-static int restart_refused(blob *b, const aoei_http_response *r, aoe_error *err) {
+static int restart_after_416(blob *b, const aoei_http_response *r, aoe_error *err) {
     const int rc = check_length(b, r, err);
     return rc ? rc : restart(b, err);
 }
@@ -223,7 +223,7 @@ static int request_rest(blob *b, aoe_error *err) {
         else if (rc && r.transient && b->have > before)
             rc = 0;
         else if (!rc && r.status == 416 && b->have)
-            rc = restart_refused(b, &r, err);
+            rc = restart_after_416(b, &r, err);
         else if (!rc && r.status != 200 && r.status != 206)
             rc = aoei_hub_fail_status(b->a, &r, b->t->id, b->a->state.file, err);
         else if (!rc && b->have == before)

@@ -163,11 +163,11 @@ static void test_disk(void **state) {
     assert_true(test_io_failures(pull_into_new_cache, after_failure, NULL, ENOSPC) > 40);
 }
 
-/* If the file system refuses a symbolic link, the file itself is in the snapshot. */
+/* If the file system rejects a symbolic link, the file itself is in the snapshot. */
 static void test_without_links(void **state) {
     (void)state;
     aoe_error err = {0};
-    size_t refused = 0;
+    size_t copied = 0;
     for (uint64_t n = 1, last = 0; !last; n++) {
         char *home = new_cache(), *snapshot = test_path(home, SNAPSHOT);
         aoei_io_fail_at(n, EPERM);
@@ -179,7 +179,7 @@ static void test_without_links(void **state) {
             for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
                 char *path = test_path(snapshot, files[i]);
                 struct stat st;
-                refused += lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+                copied += lstat(path, &st) == 0 && S_ISREG(st.st_mode);
                 free(path);
             }
         } else {
@@ -188,7 +188,7 @@ static void test_without_links(void **state) {
         free(snapshot);
         free(home);
     }
-    assert_int_equal(refused, sizeof files / sizeof *files);
+    assert_int_equal(copied, sizeof files / sizeof *files);
 }
 
 /* Starts this program, which pulls the model into an empty cache and is killed at the n-th disk operation. Returns 1 if it was

@@ -54,7 +54,7 @@ static void etag_of(char etag[AOEI_DIGEST_HEX], const char *data, size_t size) {
     aoei_digest_free(d);
 }
 
-static void refuse(test_answer *a, int status, const char *code, const char *message) {
+static void send_error(test_answer *a, int status, const char *code, const char *message) {
     a->status = status;
     if (*code)
         test_answer_header(a, "X-Error-Code: %s", code);
@@ -79,15 +79,15 @@ static int reject(const test_hub *hub, const test_request *q, const char *id, te
         return 1;
     }
     if (hub->down)
-        refuse(a, 503, "", "Service Unavailable");
+        send_error(a, 503, "", "Service Unavailable");
     else if (strncmp(id, "disabled/", 9) == 0)
-        refuse(a, 403, "", "Access to this resource is disabled.");
+        send_error(a, 403, "", "Access to this resource is disabled.");
     else if (authorization && strcmp(authorization, "Bearer bad") == 0)
-        refuse(a, 401, "", "Invalid credentials in Authorization header");
+        send_error(a, 401, "", "Invalid credentials in Authorization header");
     else if (strncmp(id, "gated/", 6) == 0 && !good)
-        refuse(a, 403, "GatedRepo", "Access to this model is restricted");
+        send_error(a, 403, "GatedRepo", "Access to this model is restricted");
     else if (strncmp(id, "private/", 8) == 0 && !good)
-        refuse(a, 401, "RepoNotFound", "Invalid username or password.");
+        send_error(a, 401, "RepoNotFound", "Invalid username or password.");
     else
         return 0;
     return 1;
@@ -144,11 +144,11 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
     if (reject(hub, q, id, a))
         return;
     if (access(path, F_OK)) {
-        refuse(a, 404, "RepoNotFound", "Repository not found");
+        send_error(a, 404, "RepoNotFound", "Repository not found");
         return;
     }
     if (revision && strcmp(revision, "main") != 0 && strcmp(revision, COMMIT) != 0) {
-        refuse(a, 404, "RevisionNotFound", "Invalid rev id");
+        send_error(a, 404, "RevisionNotFound", "Invalid rev id");
         return;
     }
     int first = 1;
@@ -156,7 +156,7 @@ static void answer_api(void *user, const test_request *q, test_answer *a) {
     if (tree) {
         snprintf(path, sizeof path, "%s/%s/%s", hub->folder, id, dir ? dir : "");
         if (access(path, F_OK)) {
-            refuse(a, 404, "EntryNotFound", "Entry not found");
+            send_error(a, 404, "EntryNotFound", "Entry not found");
             return;
         }
         test_answer_printf(a, "[");
@@ -221,7 +221,7 @@ static void answer_file(void *user, const test_request *q, test_answer *a) {
     snprintf(path, sizeof path, "%s%s", id, file);
     char *data = read_file(hub, path, &size);
     if (!data) {
-        refuse(a, 404, "EntryNotFound", "Entry not found");
+        send_error(a, 404, "EntryNotFound", "Entry not found");
         return;
     }
     etag_of(etag, data, size);
