@@ -236,7 +236,13 @@ static int check_trials(aoei_experiment *e, aoe_error *err) {
         if (!code && i && t->configuration == t[-1].configuration) {
             t->memory = t[-1].memory;
         } else if (!code) {
-            if (e->o->dev)
+            if (t->configuration->train.method == AOE_METHOD_CROSS_ENCODER && e->o->n_files)
+                code =
+                    aoei_fail(err, AOE_EUNSUPPORTED,
+                              "%s: test files are evaluated with embeddings, which a cross-encoder (options.method) does not "
+                              "compute; choose another method",
+                              e->o->files[0].path);
+            if (!code && e->o->dev)
                 code = aoei_inputs_check(&e->inputs, e->o->dev, err);
             for (size_t k = 0; k < e->o->n_files && !code; k++)
                 code = aoei_inputs_check(&e->inputs, &e->o->files[k], err);

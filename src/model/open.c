@@ -119,7 +119,7 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     if (!rc)
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
     if (!rc && m->config.classes)
-        rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), err);
+        rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), o, err);
     if (o->activation != AOE_AUTO)
         m->settings.activation = (aoe_score_activation)o->activation;
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);

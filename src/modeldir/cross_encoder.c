@@ -150,8 +150,14 @@ int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
 }
 
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
-                                aoe_error *err) {
+                                const aoe_model_options *o, aoe_error *err) {
     int rc = f->new_head ? 0 : check_modules(dir, err);
+    if (f->new_head && !promises_head(f->config_json)) {
+        json_decref(s->prompts);
+        s->prompts = NULL;
+        if (!o->prompt && !o->prompt_name)
+            *s->prompt = 0;
+    }
     s->pooling = c->pooling;
     s->pooling_from = "config.json";
     s->normalize = 0;

@@ -24,10 +24,11 @@ typedef struct aoei_head_request {
  * set to 1. Errors: AOE_EUNSUPPORTED (the architecture has no head), AOE_EFORMAT (config.json promises a head that is missing),
  * AOE_EARG (there is no head and no new head is requested; the head has another number of classes), AOE_ENOMEM. */
 int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request, aoe_error *err);
-/* Sets s->activation, and replaces the settings that a classification head determines. dir: directory of the settings. Errors:
- * AOE_EUNSUPPORTED (the activation function or a module is not supported), AOE_EFORMAT, AOE_ENOMEM. */
+/* Sets s->activation, and replaces the settings that a classification head determines. dir: directory of the settings; o:
+ * options of the caller. The prompts of an embedding model that gets a new head are dropped, because they are not prompts of
+ * pairs. Errors: AOE_EUNSUPPORTED (the activation function or a module is not supported), AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
-                                aoe_error *err);
+                                const aoe_model_options *o, aoe_error *err);
 /* Adds the class name, the labels and the activation function of a cross-encoder to config, the contents of a config.json.
  * Returns 0 or -1 if an allocation fails. */
 int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s);

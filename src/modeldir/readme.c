@@ -36,19 +36,22 @@ static int find_hub_base(aoei_hub_name *name, const aoei_model_contents *m) {
     return m->record || !source ? 0 : aoei_hub_name_of(name, source);
 }
 
-/* Appends the metadata header and the title. library: name of the library that loads the model. base: see find_hub_base. */
-static void put_title(aoei_buffer *b, const char *library, const aoei_hub_name *base, const char *title) {
+/* Appends the metadata header and the title. library: name of the library that loads the model. base: see find_hub_base.
+ * cross_encoder: 1 for a cross-encoder. */
+static void put_title(aoei_buffer *b, const char *library, const aoei_hub_name *base, const char *title, int cross_encoder) {
     const int has_tag = strcmp(library, "aoe") != 0; /* the tag "aoe" is always written */
     aoei_buffer_printf(b,
                        "---\n"
                        "library_name: %s\n"
-                       "pipeline_tag: sentence-similarity\n"
+                       "pipeline_tag: %s\n"
                        "%s%s%s"
-                       "tags:\n- aoe\n%s%s%s- sentence-similarity\n- feature-extraction\n"
+                       "tags:\n- aoe\n%s%s%s%s"
                        "---\n\n"
                        "# %s\n\n",
-                       library, *base->id ? "base_model: " : "", base->id, *base->id ? "\n" : "", has_tag ? "- " : "",
-                       has_tag ? library : "", has_tag ? "\n" : "", title);
+                       library, cross_encoder ? "text-ranking" : "sentence-similarity", *base->id ? "base_model: " : "",
+                       base->id, *base->id ? "\n" : "", has_tag ? "- " : "", has_tag ? library : "", has_tag ? "\n" : "",
+                       cross_encoder ? "- cross-encoder\n- reranker\n" : "- sentence-similarity\n- feature-extraction\n",
+                       title);
 }
 
 /* Returns the name that model hubs use for the library that loads the model. */
@@ -64,18 +67,28 @@ static const char *library_of(const aoei_encoder_config *c) {
 static void put_model(aoei_buffer *b, const aoei_model_contents *m) {
     const aoei_encoder_config *c = m->config;
     const aoei_settings *s = m->settings;
-    aoei_buffer_printf(
-        b,
-        "This model computes text embeddings of %zu dimensions. The cosine similarity of two embeddings measures the "
-        "semantic similarity of their texts. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
-        aoei_settings_dims(s, aoei_vector_dims(c)), aoe_version());
+    if (c->classes)
+        aoei_buffer_printf(b,
+                           "This model reads a pair of texts, such as a query and a document, and computes %zu score%s for the "
+                           "pair. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
+                           c->classes, c->classes == 1 ? "" : "s", aoe_version());
+    else
+        aoei_buffer_printf(
+            b,
+            "This model computes text embeddings of %zu dimensions. The cosine similarity of two embeddings measures the "
+            "semantic similarity of their texts. The model was written by aoe (angle-optimized embeddings) %s.\n\n",
+            aoei_settings_dims(s, aoei_vector_dims(c)), aoe_version());
     put(b, "| property | value |\n| --- | --- |\n");
     char sizes[256];
     c->arch->print_sizes(c, sizes, sizeof sizes);
     aoei_buffer_printf(b, "| architecture | %s: %s |\n", c->arch->model_type, sizes);
     aoei_buffer_printf(b, "| parameters | %zu |\n| vocabulary | %zu tokens |\n", aoei_base_count(c), c->vocab);
-    aoei_buffer_printf(b, "| pooling | %s |\n| maximum sequence length | %zu tokens |\n| normalized embeddings | %s |\n",
-                       aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
+    if (c->classes)
+        aoei_buffer_printf(b, "| scores | %zu |\n| activation | %s |\n| maximum sequence length | %zu tokens |\n", c->classes,
+                           aoe_score_activation_name(s->activation), s->max_length);
+    else
+        aoei_buffer_printf(b, "| pooling | %s |\n| maximum sequence length | %zu tokens |\n| normalized embeddings | %s |\n",
+                           aoe_pooling_name(s->pooling), s->max_length, s->normalize ? "yes" : "no");
 }
 
 static int append(const char *text, size_t len, void *buffer) {
@@ -233,14 +246,32 @@ static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *er
     return rc;
 }
 
+/* Appends the section about the use of a cross-encoder. */
+static void put_cross_encoder_use(aoei_buffer *b, const aoei_model_contents *m) {
+    put(b, "\n## Use\n\nWith aoe:\n\n```sh\naoe rerank -m DIR --query \"Who took off?\" texts.txt\n```\n");
+    if (m->storage != AOE_STORAGE_INT8)
+        put(b, "\nWith sentence-transformers:\n\n"
+               "```python\nfrom sentence_transformers import CrossEncoder\n\n"
+               "model = CrossEncoder(\"DIR\")\n"
+               "scores = model.predict([(\"Who took off?\", \"A plane is taking off.\")])\n```\n");
+    else
+        put(b,
+            "\n## Limits\n\nThe weights are stored as int8 with one scale per row, which other programs cannot read. For them, "
+            "write a copy of\nthe model with float32 weights (`aoe convert`).\n");
+}
+
 int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     aoei_buffer b = {0};
     aoei_hub_name base;
+    const int cross_encoder = m->config->classes > 0;
     int rc = find_hub_base(&base, m);
-    put_title(&b, library_of(m->config), &base, "Text-embedding model");
+    put_title(&b, library_of(m->config), &base, cross_encoder ? "Cross-encoder" : "Text-embedding model", cross_encoder);
     put_model(&b, m);
     rc = rc ? rc : put_prompt(&b, m->settings->prompt);
-    put_use(&b, m, dir);
+    if (cross_encoder)
+        put_cross_encoder_use(&b, m);
+    else
+        put_use(&b, m, dir);
     if (!rc && !(rc = put_license(&b, m, &base, dir)))
         rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);
@@ -251,7 +282,7 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
     aoei_buffer b = {0};
     aoei_hub_name base;
     int rc = find_hub_base(&base, m);
-    put_title(&b, "peft", &base, "Adapters of a text-embedding model");
+    put_title(&b, "peft", &base, "Adapters of a text-embedding model", 0);
     put(&b, "These are LoRA adapters in the format of Hugging Face PEFT. They do not contain the weights of the base model,\n"
             "whose path or name is in `adapter_config.json`. The base model with the adapters:\n\n");
     put_model(&b, m);

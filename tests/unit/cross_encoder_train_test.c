@@ -164,6 +164,26 @@ static void test_threads_chunks_and_resume(void **state) {
     train_run_destroy(&r);
 }
 
+/* The prompts of an embedding model are not prompts of a cross-encoder that is trained from it. */
+static void test_prompts(void **state) {
+    (void)state;
+    train_run r;
+    create(&r);
+    free(test_write_text(r.model, "aoe.json",
+                         "{\"format_version\": 1, \"prompts\": {\"default\": \"old {text}\", \"query\": \"a {text}\"}}"));
+    train_run_ok(&r, 1);
+    char *settings = train_run_read(&r, "aoe.json", NULL);
+    assert_non_null(strstr(settings, "\"prompts\": {}"));
+    free(settings);
+    r.o.args.model_options.prompt = "the {text}";
+    train_run_output(&r, "own");
+    train_run_ok(&r, 1);
+    settings = train_run_read(&r, "aoe.json", NULL);
+    assert_non_null(strstr(settings, "\"default\": \"the {text}\""));
+    free(settings);
+    train_run_destroy(&r);
+}
+
 /* A saved cross-encoder is trained further with its head, or with a new last layer. */
 static void test_existing_head(void **state) {
     (void)state;
@@ -261,6 +281,9 @@ static void test_errors(void **state) {
     r.o.teacher = r.model;
     expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.teacher");
     r.o.teacher = NULL;
+    r.o.lora.r = 4;
+    expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.lora.r");
+    r.o.lora.r = 0;
     r.o.args.model_options.pooling = AOE_POOLING_CLS;
     expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.pooling");
     r.o.args.model_options.pooling = AOE_POOLING_AUTO;
@@ -277,7 +300,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loss),          cmocka_unit_test(test_learns),   cmocka_unit_test(test_threads_chunks_and_resume),
         cmocka_unit_test(test_existing_head), cmocka_unit_test(test_triplets), cmocka_unit_test(test_dev_set),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_prompts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
