@@ -23,7 +23,7 @@ static int read_etag(char etag[AOEI_DIGEST_HEX], const char *value) {
     return aoei_is_hex(etag, len);
 }
 
-/* Reads an integer from 0 to INT64_MAX at *text and moves *text behind it. Returns 1, or 0 if there is none. */
+/* Reads an integer from 0 to INT64_MAX at *text and sets *text to the character after it. Returns 1, or 0 if there is none. */
 static int read_number(uint64_t *out, const char **text) {
     char *end;
     if (**text < '0' || **text > '9')
