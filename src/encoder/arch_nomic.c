@@ -9,6 +9,7 @@
  */
 #include "encoder/arch_nomic.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -134,8 +135,13 @@ static int read_rotary(aoei_encoder_config *c, const json_t *config, const char 
         return rc;
     if (!(c->rope.theta >= 1))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"rotary_emb_base\" is %g; it must be at least 1", file, c->rope.theta);
-    if (fraction != 1)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: rotary_emb_fraction %g is not supported (supported: 1)", file, fraction);
+    const double rotated = fraction * (c->heads ? (double)(c->hidden / c->heads) : 0);
+    if (!(fraction > 0 && fraction <= 1) || (fraction < 1 && (rotated < 2 || fmod(rotated, 2) != 0)))
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: rotary_emb_fraction %g is not supported: it must be at most 1, and the number of rotated "
+                         "components of a head must be even and above 0",
+                         file, fraction);
+    c->rope.dims = fraction < 1 ? (size_t)rotated : 0;
     if ((rc = aoei_llama_read_rope(c, config, file, err)) || factor == 0)
         return rc;
     if (!(factor >= 1) || !trained)

@@ -174,9 +174,9 @@ static void work_layout(aoei_transformer_state *t, const aoei_encoder_state *s, 
     t->ffn_hidden = aoei_tensor_take_typed(arena, s->mode.type, n, columns);
     t->scratch = aoei_workspace_take(arena, aoei_attention_scratch(ctx, &a, s->mode.type, s->longest));
     if (c->rope.theta > 0)
-        t->rope = aoei_tensor_take(arena, n, aoei_head_dim(c));
+        t->rope = aoei_tensor_take(arena, n, aoei_rope_dims(&c->rope, aoei_head_dim(c)));
     if (c->rope_local.theta > 0)
-        t->rope_local = aoei_tensor_take(arena, n, aoei_head_dim(c));
+        t->rope_local = aoei_tensor_take(arena, n, aoei_rope_dims(&c->rope_local, aoei_head_dim(c)));
 }
 
 static void layout(aoei_encoder_state *s, const aoe_context *ctx, const aoei_encoder_config *c, aoei_arena *arena) {

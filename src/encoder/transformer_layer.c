@@ -233,7 +233,7 @@ static void attend(const aoei_layer *layer) {
     aoei_layer_linear(layer, AOEI_LW_V, v, l->in, NULL);
     aoei_layer_relative(layer);
     if (layer->c->rope.theta > 0) /* one call rotates queries and keys, because their columns are adjacent in qkv */
-        aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), aoei_layer_rope(layer), 0);
+        aoei_rope_apply(layer->ctx, aoei_tensor_cols(l->qkv, 0, Q + K), aoei_layer_rope(layer), aoei_head_dim(layer->c), 0);
     aoei_attention_forward(layer->ctx, l->heads, q, k, v, layer->batch, &a, layer->s->scratch);
 }
 

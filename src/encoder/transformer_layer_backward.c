@@ -141,7 +141,7 @@ static void attention_backward(const aoei_layer *layer, aoei_tensor dproj, aoei_
                             aoei_tensor_cols(l->qkv, 0, Q), aoei_tensor_cols(l->qkv, Q, K), aoei_tensor_cols(l->qkv, Q + K, K),
                             layer->batch, &a, layer->s->scratch);
     if (layer->c->rope.theta > 0)
-        aoei_rope_apply(layer->ctx, dqk, aoei_layer_rope(layer), 1);
+        aoei_rope_apply(layer->ctx, dqk, aoei_layer_rope(layer), aoei_head_dim(layer->c), 1);
     if (layer->c->qk_norm)
         qk_norm_backward(layer, aoei_tensor_cols(dqkv, 0, Q + K), dqk);
     linear_backward(layer, AOEI_LW_Q, dq, l->in, input_grad(din, accumulate));

@@ -19,7 +19,8 @@ typedef struct rope_job {
     const aoei_rope *r;
     const aoei_batch *batch;
     aoei_tensor table; /* [N, d] cosines and sines of the angles of each token */
-    aoei_tensor x;     /* [N, heads d] rows that are rotated in place */
+    aoei_tensor x;     /* [N, heads head_dim] rows that are rotated in place */
+    size_t head_dim;   /* components per head, at least d */
     float direction;   /* 1 for the rotation, or -1 for its inverse */
 } rope_job;
 
@@ -94,22 +95,31 @@ void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope 
     aoei_parallel_for(ctx->pool, batch->n_texts, table_task, &j);
 }
 
+/* Rotates the first d components of `heads` heads of one token. The heads must be adjacent if there are several. x: component 0
+ * of the first head. */
+static void rotate_heads(const rope_job *j, void *x, const float *angles, size_t heads, size_t d) {
+    if (j->x.type == AOEI_BF16)
+        aoei_kernels_of(j->ctx)->rope_bf16(x, angles, j->direction, heads, d / 2);
+    else
+        aoei_kernels_of(j->ctx)->rope_f32(x, angles, j->direction, heads, d / 2);
+}
+
 /* Rotates all heads of ROWS tokens. */
 static void rotate_task(void *arg, size_t task, size_t worker) {
     const rope_job *j = arg;
     const size_t end = (task + 1) * ROWS < j->x.rows ? (task + 1) * ROWS : j->x.rows;
-    const size_t d = j->table.cols, heads = j->x.cols / d;
+    const size_t d = j->table.cols, heads = j->x.cols / j->head_dim;
     (void)worker;
     for (size_t i = task * ROWS; i < end; i++) {
         const float *angles = aoei_tensor_at(j->table, i, 0);
-        if (j->x.type == AOEI_BF16)
-            aoei_kernels_of(j->ctx)->rope_bf16(aoei_tensor_at(j->x, i, 0), angles, j->direction, heads, d / 2);
-        else
-            aoei_kernels_of(j->ctx)->rope_f32(aoei_tensor_at(j->x, i, 0), angles, j->direction, heads, d / 2);
+        if (d == j->head_dim)
+            rotate_heads(j, aoei_tensor_at(j->x, i, 0), angles, heads, d);
+        for (size_t h = 0; h < heads && d < j->head_dim; h++)
+            rotate_heads(j, aoei_tensor_at(j->x, i, h * j->head_dim), angles, 1, d);
     }
 }
 
-void aoei_rope_apply(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back) {
-    rope_job j = {.ctx = ctx, .table = table, .x = x, .direction = back ? -1.0f : 1.0f};
+void aoei_rope_apply(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, size_t head_dim, int back) {
+    rope_job j = {.ctx = ctx, .table = table, .x = x, .head_dim = head_dim, .direction = back ? -1.0f : 1.0f};
     aoei_parallel_for(ctx->pool, (x.rows + ROWS - 1) / ROWS, rotate_task, &j);
 }

@@ -34,16 +34,23 @@ typedef struct aoei_rope {
     double factor, low, high; /* parameters of the scaling; aoei_rope_scaling describes them */
     double magnitude;         /* factor of cosines and sines, and therefore of queries and keys; 0: 1 */
     int fractional;           /* YaRN: 1: the bounds of the interpolated pairs are not rounded to whole pairs */
+    size_t dims;              /* number of components of a head that are rotated, the first ones, even; 0: all components */
     size_t positions;         /* maximum sequence length in pretraining, in tokens */
     size_t n_factors;         /* LongRoPE: number of factors, which is the number of pairs of a head */
     /* LongRoPE: [n_factors] factors, which are float32 in transformers */
     float short_factor[AOEI_ROPE_MAX_PAIRS], long_factor[AOEI_ROPE_MAX_PAIRS];
 } aoei_rope;
-/* Fills table[N, d] (float32). The row of a token contains the cosines of its d / 2 angles and then the sines. */
+/* Returns the number of rotated components of a head with d components. */
+static inline size_t aoei_rope_dims(const aoei_rope *r, size_t d) {
+    return r->dims ? r->dims : d;
+}
+/* Fills table[N, d] (float32), where d is the number of rotated components of a head. The row of a token contains the cosines
+ * of its d / 2 angles and then the sines. */
 void aoei_rope_table(const aoe_context *ctx, aoei_tensor table, const aoei_rope *r, const aoei_batch *batch);
-/* Rotates the pairs (i, i + d / 2) of every head of x[N, heads d] by the angles of the token, in place. If back is 1, applies
+/* Rotates the pairs (i, i + d / 2) of every head of x[N, heads head_dim] by the angles of the token, in place. The components
+ * from d on are unchanged. If back is 1, applies
  * the inverse rotation; this converts the gradient of the output to the gradient of the input. x is float32 or bf16 and may be
  * a column view. */
-void aoei_rope_apply(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, int back);
+void aoei_rope_apply(const aoe_context *ctx, aoei_tensor x, aoei_tensor table, size_t head_dim, int back);
 
 #endif

@@ -240,9 +240,9 @@ static void test_activations(void **state) {
 static void test_architectures(void **state) {
     (void)state;
     static void (*const options[])(aoei_encoder_config * c) = {
-        tiny_roberta, tiny_llama,     tiny_mistral, tiny_qwen2,     tiny_billm,  tiny_modern,
-        tiny_mpnet,   tiny_jina_bert, tiny_nomic,   tiny_qwen3,     tiny_gemma3, tiny_modernbert,
-        tiny_new,     tiny_deberta,   tiny_electra, tiny_jina_code, tiny_albert,
+        tiny_roberta,    tiny_llama,     tiny_mistral, tiny_qwen2,         tiny_billm,     tiny_modern,
+        tiny_mpnet,      tiny_jina_bert, tiny_nomic,   tiny_nomic_partial, tiny_qwen3,     tiny_gemma3,
+        tiny_modernbert, tiny_new,       tiny_deberta, tiny_electra,       tiny_jina_code, tiny_albert,
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (int with_dropout = 0; with_dropout < 2; with_dropout++) {

@@ -98,9 +98,9 @@ static void check_rotation(const aoe_context *ctx, aoei_dtype type) {
                 *a = from * cos(angle) - *z * sin(angle);
                 *z = *z * cos(angle) + from * sin(angle);
             }
-    aoei_rope_apply(ctx, x, table, 0);
+    aoei_rope_apply(ctx, x, table, D, 0);
     test_close(all, want, bound);
-    aoei_rope_apply(ctx, x, table, 1);
+    aoei_rope_apply(ctx, x, table, D, 1);
     test_to_double(want, before);
     test_close(all, want, 2 * bound);
     for (size_t n = 0; n < N; n++)
@@ -133,7 +133,7 @@ static void test_bits(void **state) {
         table[k] = test_tensor_poisoned(b.n_tokens, D, 0);
         x[k] = test_tensor(b.n_tokens, HEADS * D, 0, 1, 1);
         aoei_rope_table(ctx, table[k], &dynamic, &b);
-        aoei_rope_apply(ctx, x[k], table[k], 0);
+        aoei_rope_apply(ctx, x[k], table[k], D, 0);
         test_same_bits(table[0], table[k]);
         test_same_bits(x[0], x[k]);
         for (size_t text = 0; text < TEXTS; text++) {

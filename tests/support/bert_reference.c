@@ -154,11 +154,12 @@ static void rotate(const bert_reference *r, double *x, size_t layer, size_t head
     const aoei_encoder_config *config = r->config;
     const int local = config->rope_local.theta > 0 && aoei_layer_set_has(&config->windowed, layer);
     const aoei_rope *rope = local ? &config->rope_local : &config->rope;
+    const size_t rotated = rope->dims ? rope->dims : d;
     for (size_t t = 0; t < T && rope->theta > 0; t++)
         for (size_t h = 0; h < heads; h++)
-            for (size_t i = 0; i < d / 2; i++) {
-                double *a = x + (t * heads + h) * d + i, *b = a + d / 2;
-                const double angle = (double)t * rope_frequency(rope, i, d, T), from = *a;
+            for (size_t i = 0; i < rotated / 2; i++) {
+                double *a = x + (t * heads + h) * d + i, *b = a + rotated / 2;
+                const double angle = (double)t * rope_frequency(rope, i, rotated, T), from = *a;
                 const double magnitude = rope->magnitude > 0 ? rope->magnitude : 1;
                 *a = magnitude * (from * cos(angle) - *b * sin(angle));
                 *b = magnitude * (*b * cos(angle) + from * sin(angle));

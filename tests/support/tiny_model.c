@@ -197,6 +197,11 @@ void tiny_nomic(aoei_encoder_config *c) {
     become(c, &aoei_arch_nomic);
 }
 
+void tiny_nomic_partial(aoei_encoder_config *c) {
+    tiny_nomic(c);
+    c->rope.dims = c->hidden / c->heads / 4 * 2;
+}
+
 void tiny_nomic_fused(aoei_encoder_config *c) {
     tiny_nomic(c);
     c->arch = &aoei_arch_nomic_fused;

@@ -51,7 +51,8 @@ void tiny_albert(aoei_encoder_config *c); /* ALBERT with one group of layers, or
 void tiny_gte(aoei_encoder_config *c);    /* GTE in the layout of transformers */
 void tiny_new(aoei_encoder_config *c);    /* GTE with fused tensors and linear RoPE scaling */
 void tiny_nomic(aoei_encoder_config *c);  /* NomicBERT */
-void tiny_nomic_fused(aoei_encoder_config *c); /* NomicBERT in the layout of published checkpoints, with fused tensors */
+void tiny_nomic_partial(aoei_encoder_config *c); /* NomicBERT, rotary positions of half of the components */
+void tiny_nomic_fused(aoei_encoder_config *c);   /* NomicBERT in the layout of published checkpoints, with fused tensors */
 /* Returns default sizes: hidden size 16, 2 layers, 2 heads, intermediate size 24, 32 positions and 2 token types. The dropout
  * probability is 0.1. */
 tiny_model tiny_defaults(void);

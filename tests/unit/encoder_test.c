@@ -63,6 +63,7 @@ static const tiny_model shapes[] = {
     {.hidden = 16, .layers = 1, .heads = 2, .intermediate = 16, .positions = 70, .options = steep_deberta},
     {.hidden = 24, .layers = 2, .heads = 3, .intermediate = 24, .positions = 70, .options = tiny_jina_code},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_nomic},
+    {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_nomic_partial},
     {.hidden = 32, .layers = 2, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_electra},
     {.hidden = 32, .layers = 3, .heads = 2, .intermediate = 24, .positions = 70, .types = 2, .options = tiny_albert},
 };

@@ -328,12 +328,15 @@ static void reads_nomic(void **state) {
         {"prenorm", "false", NULL, 0},
         {"rotary_scaling_factor", "2", NULL, 0},
         {"mlp_fc2_bias", "true", NULL, 0},
+        {"rotary_emb_fraction", "0.5", NULL, 0},
         {"rotary_scaling_factor", "0.5", "\"rotary_scaling_factor\" is 0.5", AOE_EFORMAT},
         {"prenorm", "true", "prenorm is true; this variant", AOE_EUNSUPPORTED},
         {"num_experts", "8", "num_experts is 8; this variant", AOE_EUNSUPPORTED},
         {"activation_function", "\"glu\"", "activation_function \"glu\" is not supported", AOE_EUNSUPPORTED},
         {"mlp_fc1_bias", "true", "mlp_fc1_bias true with mlp_fc2_bias false", AOE_EUNSUPPORTED},
-        {"rotary_emb_fraction", "0.5", "rotary_emb_fraction 0.5 is not supported", AOE_EUNSUPPORTED},
+        {"rotary_emb_fraction", "0.3", "rotary_emb_fraction 0.3 is not supported", AOE_EUNSUPPORTED},
+        {"rotary_emb_fraction", "0", "rotary_emb_fraction 0 is not supported", AOE_EUNSUPPORTED},
+        {"rotary_emb_fraction", "1.5", "rotary_emb_fraction 1.5 is not supported", AOE_EUNSUPPORTED},
         {"rotary_emb_base", "-1", "\"rotary_emb_base\" is -1; it must be at least 1", AOE_EFORMAT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -349,7 +352,8 @@ static void reads_nomic(void **state) {
         else
             assert_true(c.hidden == 24 && c.heads == 3 && c.layers == 2 && c.intermediate == 512 && c.positions == 8192 &&
                         c.vocab == 30528 && c.gated && c.rope.theta == 1000 && c.no_up_bias == (i == 2) &&
-                        c.no_ffn_bias == (i != 2) && c.rope.scaling == (i == 1 ? AOEI_ROPE_DYNAMIC : AOEI_ROPE_PLAIN));
+                        c.no_ffn_bias == (i != 2) && c.rope.scaling == (i == 1 ? AOEI_ROPE_DYNAMIC : AOEI_ROPE_PLAIN) &&
+                        c.rope.dims == (i == 3 ? 4 : 0));
     }
 }
 
