@@ -23,6 +23,7 @@ typedef struct options {
     aoe_plan_options p;
     size_t classes;         /* result: number of outputs of a cross-encoder; 0: not a cross-encoder */
     const char *activation; /* result: activation function of a cross-encoder; static string */
+    int no_embeddings;      /* result: 1: the directory can only be opened as a cross-encoder */
 } options;
 
 static const cli_option table[] = {
@@ -168,14 +169,17 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
         cli_table_cell(&t, "cross-encoder");
         cli_table_cell(&t, "%zu output%s, scores: %s", o->classes, cli_plural(o->classes), o->activation);
     }
-    pair_size(&t, "embedding size", m->dims);
-    if (m->dense)
-        pair(&t, "dense layer", m->dense);
-    pair_from(&t, "pooling", aoe_pooling_name(m->pooling), m->pooling_from);
+    if (!o->no_embeddings) {
+        pair_size(&t, "embedding size", m->dims);
+        if (m->dense)
+            pair(&t, "dense layer", m->dense);
+        pair_from(&t, "pooling", aoe_pooling_name(m->pooling), m->pooling_from);
+    }
     snprintf(text, sizeof text, "%zu", m->max_length);
     pair_from(&t, "max length", text, m->max_length_from);
     pair(&t, "prompt", m->prompt[0] ? m->prompt : "none");
-    pair(&t, "normalize", m->normalize ? "yes" : "no");
+    if (!o->no_embeddings)
+        pair(&t, "normalize", m->normalize ? "yes" : "no");
     if (plan)
         plan_rows(&t, plan, o);
     cli_table_print(&t);
@@ -238,15 +242,18 @@ static void print_json(const char *dir, const aoe_model_info *m, const aoe_memor
         set_size(j, "outputs", o->classes);
         set_text(j, "activation", o->activation);
     }
-    set_size(j, "dims", m->dims);
-    if (m->dense)
-        set_text(j, "dense", m->dense);
-    set_text(j, "pooling", aoe_pooling_name(m->pooling));
-    set_text(j, "pooling_from", m->pooling_from);
+    if (!o->no_embeddings) {
+        set_size(j, "dims", m->dims);
+        if (m->dense)
+            set_text(j, "dense", m->dense);
+        set_text(j, "pooling", aoe_pooling_name(m->pooling));
+        set_text(j, "pooling_from", m->pooling_from);
+    }
     set_size(j, "max_length", m->max_length);
     set_text(j, "max_length_from", m->max_length_from);
     set_text(j, "prompt", m->prompt);
-    json_object_set_new(j, "normalize", json_boolean(m->normalize));
+    if (!o->no_embeddings)
+        json_object_set_new(j, "normalize", json_boolean(m->normalize));
     if (plan)
         json_object_set_new(j, "plan", plan_json(plan, o));
     cli_print_json(j);
@@ -275,8 +282,12 @@ static int run_info(options *o, const char *dir, aoe_context *ctx) {
     aoe_model_info info;
     aoe_memory_plan plan;
     aoe_error err;
-    if (aoe_model_open(&model, ctx, dir, &o->model.o, &err))
-        return cli_fail("%s", err.message);
+    if (aoe_model_open(&model, ctx, dir, &o->model.o, &err)) {
+        o->model.o.cross_encoder = 1; /* the modules.json of a cross-encoder describes no embedding */
+        o->no_embeddings = 1;
+        if (aoe_model_open(&model, ctx, dir, &o->model.o, NULL))
+            return cli_fail("%s", err.message);
+    }
     aoe_model_get_info(model, &info);
     o->p.length = o->length ? o->length : info.max_length;
     int code = 0;

@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "create/convert.h"
 #include "model/open.h"
+#include "modeldir/cross_encoder.h"
 #include "modeldir/layout.h"
 #include "modeldir/model_writer.h"
 #include "modeldir/publish.h"
@@ -84,14 +85,15 @@ int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, 
     return rc;
 }
 
-/* Opens the model to convert, with its classification head if it is a cross-encoder. */
+/* Opens the model to convert, with its classification head if it is a cross-encoder. A cross-encoder with modules.json cannot
+ * be opened as an embedding model. */
 static int open_complete(aoe_model **m, aoe_context *ctx, const char *from, const char *base, aoe_error *err) {
     const aoei_open_mode mode = {.rows_from_file = 1};
     aoe_model_options options;
     aoe_model_options_defaults(&options);
     options.base = base;
     const int rc = aoei_model_open_for(m, ctx, from, &options, &mode, err);
-    if (rc || !aoe_model_is_cross_encoder(*m))
+    if (rc ? !aoei_is_cross_encoder(from) : !aoe_model_is_cross_encoder(*m))
         return rc;
     aoe_model_close(*m);
     options.cross_encoder = 1;

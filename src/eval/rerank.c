@@ -201,7 +201,7 @@ static int sort_lists(rerank *r, aoe_error *err) {
             if (r->o->write)
                 rc = aoei_trec_run_append(&lines, &r->d, q, r->list[i].text, i + 1, (double)r->list[i].score, err);
         }
-        if (!rc && lines.len && r->o->write(r->o->user, 0, lines.data, lines.len))
+        if (!rc && r->o->write && lines.len && r->o->write(r->o->user, 0, lines.data, lines.len))
             rc = aoei_fail(err, AOE_ECANCELLED, "the output could not be written");
     }
     aoei_buffer_free(&lines);

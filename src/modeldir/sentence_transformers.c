@@ -324,8 +324,9 @@ static int read_module_list(module_list *list, json_t *root, const char *dir, co
             return rc;
     }
     if (!list->pooling)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: there is no %s module; aoe does not support this model", path,
-                         json_array_size(root) ? "Pooling" : "Transformer");
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: there is no %s module, so aoe cannot compute embeddings with this model%s",
+                         path, json_array_size(root) ? "Pooling" : "Transformer",
+                         json_array_size(root) ? "; if it is a cross-encoder, score pairs of texts with it (aoe rerank)" : "");
     return remove_normalize(list, dir, err);
 }
 

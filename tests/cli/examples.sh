@@ -10,5 +10,6 @@ echo 'A plane is taking off.' | "$examples/embed" | awk '{ print (NF > 100 ? "a 
 awk 'BEGIN { for (i = 0; i < 1500; i++) print "filler number " i; print "a plane departs" }' >many.txt
 "$examples/search" many.txt 'a plane departs' | head -n 1
 "$examples/train" "$SRC/examples/train.tsv" tuned 2 | grep -c '^step'
+printf 'w5 w6\nw1\n' | "$examples/rerank" "$SRC/tests/golden/cross_encoders/bert" 'w1 w2' | awk '{ ok += $1 ~ /^-?[0-9.]+$/ } END { print NR " lines, " ok " scores" }'
 if [ -x "$examples/similarity_cpp" ]; then "$examples/similarity_cpp" one one; else echo '1.0000  one | one'; fi
 AOE_MODEL=missing "$examples/similarity" a b || echo "exit $?"

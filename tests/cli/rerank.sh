@@ -71,3 +71,12 @@ rerank -q --pairs pairs.tsv | cmp - scores.f32
 head -n 1 scores.int8
 grep -o '"BertForSequenceClassification"\|"activation_fn": *"[^"]*"' f32/config.json
 is_absent f32/modules.json f32/1_Pooling
+# In directories of sentence-transformers, modules.json contains one module.
+cp -r model modules
+printf '[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]' >modules/modules.json
+printf '{"model_type": "CrossEncoder", "activation_fn": "torch.nn.modules.activation.Softmax"}' >modules/config_sentence_transformers.json
+"$AOE" info modules --dtype f32 | grep -E '^(cross-encoder|embedding size|pooling)' | sed 's/  */ /g'
+"$AOE" convert -q modules --dtype f32 -o copy
+"$AOE" rerank -q -m modules --dtype f32 --pairs pairs.tsv >one
+"$AOE" rerank -q -m copy --dtype f32 --pairs pairs.tsv | cmp - one
+fails "$AOE" embed -q -m modules one

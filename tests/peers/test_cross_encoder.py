@@ -75,6 +75,28 @@ def test_sentence_transformers(aoe, tmp_path, labels, activation):
     assert np.abs(got - want).max() < 2e-6 * max(1, np.abs(want).max())
 
 
+@pytest.mark.parametrize("key", ["sentence_transformers", "sbert_ce_default_activation_function"])
+def test_older_directories(aoe, tmp_path, key):
+    """Before version 5.4, sentence-transformers wrote no modules.json, and the activation function was in config.json."""
+    save_cross_encoder(tmp_path, 1, None)
+    folder = tmp_path / "raw"
+    config = json.loads((folder / "config.json").read_text())
+    name = "torch.nn.modules.activation.Tanh"
+    config[key] = {"activation_fn": name, "version": "5.0.0"} if key == "sentence_transformers" else name
+    (folder / "config.json").write_text(json.dumps(config))
+    want = CrossEncoder(str(folder), device="cpu").predict(cross_encoders.PAIRS).reshape(-1, 1)
+    assert want.min() < -0.01 or want.max() > 0.01
+    assert np.abs(rerank(aoe, folder, cross_encoders.PAIRS) - want).max() < 2e-6
+
+
+def test_convert(aoe, tmp_path):
+    """A copy by aoe opens as a CrossEncoder with equal scores."""
+    encoder = save_cross_encoder(tmp_path, 3, nn.Softmax())
+    aoe.run("convert", "-q", tmp_path / "saved", "--dtype", "f32", "-o", tmp_path / "copy")
+    got = CrossEncoder(str(tmp_path / "copy"), device="cpu").predict(cross_encoders.PAIRS)
+    assert np.abs(got - encoder.predict(cross_encoders.PAIRS)).max() < 1e-6
+
+
 def test_max_length(aoe, tmp_path):
     """Pairs that are too long are truncated at the same tokens."""
     encoder = save_cross_encoder(tmp_path, 1, nn.Identity(), max_length=16)

@@ -116,7 +116,7 @@ static int cancel(void *user, size_t done, size_t total) {
     return 1;
 }
 
-static int refuse(void *user, size_t part, const char *data, size_t len) {
+static int fail_write(void *user, size_t part, const char *data, size_t len) {
     (void)user;
     (void)part;
     (void)data;
@@ -148,7 +148,7 @@ static void test_errors(void **state) {
     o.progress = cancel;
     expect_error(embedder, beir, &o, AOE_ECANCELLED, "");
     o = options();
-    o.write = refuse;
+    o.write = fail_write;
     expect_error(embedder, beir, &o, AOE_ECANCELLED, "output");
     char *spaced =
         test_write_text(beir, "queries.jsonl", "{\"_id\":\"q\",\"text\":\"w9\"}\n{\"_id\":\"r s\",\"text\":\"w8\"}\n");
