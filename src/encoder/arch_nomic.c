@@ -135,7 +135,8 @@ static int read_rotary(aoei_encoder_config *c, const json_t *config, const char 
         return rc;
     if (!(c->rope.theta >= 1))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"rotary_emb_base\" is %g; it must be at least 1", file, c->rope.theta);
-    const double rotated = fraction * (c->heads ? (double)(c->hidden / c->heads) : 0);
+    const size_t head_dim = c->heads ? c->hidden / c->heads : 0;
+    const double rotated = fraction * (double)head_dim;
     if (!(fraction > 0 && fraction <= 1) || (fraction < 1 && (rotated < 2 || fmod(rotated, 2) != 0)))
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: rotary_emb_fraction %g is not supported: it must be at most 1, and the number of rotated "
