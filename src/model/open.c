@@ -18,6 +18,7 @@
 #include "encoder/arch.h"
 #include "encoder/slots.h"
 #include "model/generated_weights.h"
+#include "model/judge_head.h"
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
 #include "model/weight_placement.h"
@@ -144,6 +145,8 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
         return aoei_fail_nomem(err, n * sizeof *m->weights);
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) || (rc = aoei_weights_place(m, mode, err)) ||
         (rc = aoei_weights_generate(m, mode->seed, err)) || (rc = check_weights_and_open_tokenizer(m, err)))
+        return rc;
+    if (m->files.judge && (rc = aoei_judge_head_set(m, err)))
         return rc;
     if (m->files.ignored_adapters)
         aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,

@@ -19,11 +19,26 @@
 #define CLASS_SUFFIX      "ForSequenceClassification"
 #define ACTIVATION_MODULE "torch.nn.modules."
 
+/* Returns 1 if the class in the contents of a config.json ends with `suffix`. */
+static int class_ends_with(const json_t *config, const char *suffix) {
+    const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    const size_t len = name ? strlen(name) : 0, tail = strlen(suffix);
+    return len >= tail && !strcmp(name + len - tail, suffix);
+}
+
 /* Returns 1 if the contents of a config.json name a class with a classification head. */
 static int promises_head(const json_t *config) {
-    const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
-    const size_t len = name ? strlen(name) : 0, tail = sizeof CLASS_SUFFIX - 1;
-    return len >= tail && !strcmp(name + len - tail, CLASS_SUFFIX);
+    return class_ends_with(config, CLASS_SUFFIX);
+}
+
+/* Returns how a language model is used as a reranker. */
+static aoei_judge judge_of(const aoei_encoder_config *c, const aoei_model_files *f) {
+    const json_t *tied = json_object_get(f->config_json, "tie_word_embeddings");
+    if (!class_ends_with(f->config_json, "ForCausalLM") || c->arch->head->pooling != AOE_POOLING_LAST_TOKEN || f->base_dir)
+        return AOEI_JUDGE_NONE;
+    if (json_is_boolean(tied))
+        return json_is_true(tied) ? AOEI_JUDGE_TIED : AOEI_JUDGE_UNTIED;
+    return aoei_safetensors_find(f->weights, "lm_head.weight") ? AOEI_JUDGE_UNTIED : AOEI_JUDGE_TIED;
 }
 
 /* Returns the weight of the last layer of the head, or NULL if the files contain no head. */
@@ -58,7 +73,8 @@ int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const a
     if (last && !classes)
         classes = last->n_dims ? last->shape[0] : 0;
     f->new_head = !last || request->replace;
-    if (c->arch->head && f->new_head && !request->new_classes)
+    f->judge = c->arch->head && !last && !request->new_classes ? judge_of(c, f) : AOEI_JUDGE_NONE;
+    if (c->arch->head && f->new_head && !request->new_classes && !f->judge)
         rc = fail_no_head(c, f, err);
     else if (!f->new_head && request->new_classes && request->new_classes != classes)
         rc =
@@ -67,7 +83,7 @@ int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const a
                       "(options.new_head), or change options.classes",
                       f->dir, classes, classes == 1 ? "" : "s", request->new_classes, request->new_classes == 1 ? "is" : "are");
     if (!rc)
-        rc = aoei_head_read(c, f->new_head ? request->new_classes : classes, f->config_json, path, err);
+        rc = aoei_head_read(c, f->judge ? 1 : f->new_head ? request->new_classes : classes, f->config_json, path, err);
     aoei_free(path);
     return rc;
 }
@@ -118,7 +134,7 @@ static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const
                  *second = given(json_object_get(f->config_json, "sentence_transformers"), "activation_fn"),
                  *third = given(f->config_json, "sbert_ce_default_activation_function");
     s->activation = c->classes == 1 ? AOE_SCORE_SIGMOID : AOE_SCORE_LOGIT;
-    if (!rc && (first || second || third) && !f->new_head)
+    if (!rc && (first || second || third) && (!f->new_head || f->judge))
         rc = parse_activation(&s->activation, first ? first : second ? second : third, first ? own : config, err);
     json_decref(root);
     aoei_free(config);
@@ -152,7 +168,8 @@ int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                                 const aoe_model_options *o, aoe_error *err) {
     int rc = f->new_head ? 0 : check_modules(dir, err);
-    if (f->new_head && !promises_head(f->config_json)) {
+    s->judge = f->judge != AOEI_JUDGE_NONE;
+    if (f->new_head && !f->judge && !promises_head(f->config_json)) {
         json_decref(s->prompts);
         s->prompts = NULL;
         if (!o->prompt && !o->prompt_name)

@@ -13,6 +13,10 @@
 #include "encoder/slot_layout.h"
 #include "modeldir/safetensors.h"
 
+/* Rerankers that are language models (model/judge_head.h). AOEI_JUDGE_TIED: the decoder consists of the token embeddings;
+ * AOEI_JUDGE_UNTIED: it is the tensor lm_head.weight. */
+typedef enum aoei_judge { AOEI_JUDGE_NONE, AOEI_JUDGE_TIED, AOEI_JUDGE_UNTIED } aoei_judge;
+
 typedef struct aoei_model_files {
     char *dir;      /* directory that was opened, owned */
     char *base_dir; /* directory of the base model, owned; NULL if `dir` contains no adapters */
@@ -33,6 +37,7 @@ typedef struct aoei_model_files {
      * owned. NULL: there are no fused tensors */
     aoei_st_tensor *parts;
     aoei_lora_layer *lora_layers; /* array to which aoei_lora.each of the configuration points, owned; NULL: none */
+    aoei_judge judge;             /* the model is a language model that is used as a reranker */
     int new_head;         /* 1: the classification head is not in `weights`; its weights are random values (cross_encoder.h) */
     int ignored_adapters; /* number of tensors in `adapters` that have no effect on embeddings */
     const char *prefix;   /* prefix of the tensor names in `weights`, such as "" or "bert."; static */

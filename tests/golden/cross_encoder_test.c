@@ -36,6 +36,7 @@ static aoe_model *open_model(aoe_context *ctx, const char *dir, aoe_dtype dtype)
     aoe_error err = {0};
     aoe_model *m;
     o.cross_encoder = 1;
+    o.activation = AOE_SCORE_LOGIT;
     o.dtype = dtype;
     if (aoe_model_open(&m, ctx, dir, &o, &err))
         fail_msg("%s", err.message);
@@ -63,9 +64,9 @@ static size_t score(aoe_model *m, const json_t *cases, size_t batch_tokens, floa
     return n;
 }
 
-/* Compares the outputs of a model with the expected values. tolerance: maximum error, relative to the largest expected
- * value. */
-static void expect_logits(const char *name, aoe_dtype dtype, double tolerance) {
+/* Compares the `classes` outputs of a model with the expected values. tolerance: maximum error, relative to the largest
+ * expected value. */
+static void expect_logits(const char *name, size_t classes, aoe_dtype dtype, double tolerance) {
     char dir[128], path[160];
     float scores[2][MAX_PAIRS * CLASSES] = {{0}};
     aoe_error err = {0};
@@ -78,12 +79,11 @@ static void expect_logits(const char *name, aoe_dtype dtype, double tolerance) {
     for (size_t run = 0; run < 2; run++) { /* one pair per batch and one thread; all pairs in one batch and three threads */
         aoe_context *ctx = new_context(run ? 3 : 1);
         aoe_model *m = open_model(ctx, dir, dtype);
-        assert_int_equal(aoe_model_classes(m), CLASSES);
-        assert_int_equal(aoe_model_activation(m), AOE_SCORE_LOGIT);
+        assert_int_equal(aoe_model_classes(m), classes);
         const size_t n = score(m, cases, run ? 4096 : 1, scores[run]);
         double worst = 0, largest = 0;
-        for (size_t i = 0; i < n * CLASSES; i++) {
-            const double want = json_number_value(json_array_get(json_array_get(logits, i / CLASSES), i % CLASSES));
+        for (size_t i = 0; i < n * classes; i++) {
+            const double want = json_number_value(json_array_get(json_array_get(logits, i / classes), i % classes));
             worst = fmax(worst, fabs((double)scores[run][i] - want));
             largest = fmax(largest, fabs(want));
         }
@@ -91,7 +91,7 @@ static void expect_logits(const char *name, aoe_dtype dtype, double tolerance) {
             fail_msg("%s: error %.2e of outputs up to %.2f", name, worst, largest);
         aoe_model_close(m);
         aoe_context_destroy(ctx);
-        assert_memory_equal(scores[run], scores[0], n * CLASSES * sizeof(float));
+        assert_memory_equal(scores[run], scores[0], n * classes * sizeof(float));
     }
     json_decref(cases);
 }
@@ -99,13 +99,13 @@ static void expect_logits(const char *name, aoe_dtype dtype, double tolerance) {
 static void test_f32(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        expect_logits(names[i], AOE_DTYPE_F32, 4e-6);
+        expect_logits(names[i], CLASSES, AOE_DTYPE_F32, 4e-6);
 }
 
 static void test_bf16(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        expect_logits(names[i], AOE_DTYPE_BF16, 4e-2);
+        expect_logits(names[i], CLASSES, AOE_DTYPE_BF16, 4e-2);
 }
 
 /* Scores one pair. activation: value of options.activation. */
@@ -166,6 +166,13 @@ static void test_class_names(void **state) {
     aoe_context_destroy(ctx);
 }
 
+/* A language model is a reranker: the score is the difference of two logits. */
+static void test_language_model(void **state) {
+    (void)state;
+    expect_logits("qwen3_reranker", 1, AOE_DTYPE_F32, 1e-5);
+    expect_logits("qwen3_reranker", 1, AOE_DTYPE_BF16, 6e-2);
+}
+
 /* An embedding model has no head, and a cross-encoder computes no embeddings. */
 static void test_errors(void **state) {
     (void)state;
@@ -178,7 +185,7 @@ static void test_errors(void **state) {
     float out[64];
     const aoe_text text = aoe_text_of("w1 w2");
     o.cross_encoder = 1;
-    assert_int_equal(aoe_model_open(&m, ctx, "tests/golden/qwen2", &o, &err), AOE_EARG);
+    assert_int_equal(aoe_model_open(&m, ctx, "tests/golden/data/mpnet", &o, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "not a cross-encoder"));
     o.pooling = AOE_POOLING_CLS;
     assert_int_equal(aoe_model_open(&m, ctx, GOLDEN "bert", &o, &err), AOE_EARG);
@@ -200,7 +207,8 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_bf16), cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_activation), cmocka_unit_test(test_class_names)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f32),    cmocka_unit_test(test_bf16),       cmocka_unit_test(test_language_model),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_activation), cmocka_unit_test(test_class_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
