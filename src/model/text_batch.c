@@ -114,8 +114,8 @@ static int lowercase(const aoe_model *m, aoei_buffer *buffer, aoe_text *text, ao
     return AOE_OK;
 }
 
-/* The template of Qwen3-Reranker. The three parts are tokenized separately. The query stands between BEFORE_QUERY and
- * BEFORE_DOCUMENT. */
+/* The first and the last part of the template of Qwen3-Reranker, between which the instruction, the query and the document are
+ * inserted. Each part is tokenized separately. */
 static const char judge_start[] =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. Note that "
     "the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n";
