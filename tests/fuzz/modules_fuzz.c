@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 static void make_dirs(void) {
-    static const char *const dirs[] = {"in/1_Pooling", "in/2_Dense", "in/" AOEI_LAYER_POOLING_FOLDER, "out"};
+    static const char *const dirs[] = {"in/1_Pooling", "in/2_Dense", ("in/" AOEI_LAYER_POOLING_FOLDER), "out"};
     char path[512];
     const char *base = getenv("TMPDIR");
     snprintf(root, sizeof root, "%s/aoe-fuzz-XXXXXX", base && *base ? base : "/tmp");

@@ -112,8 +112,8 @@ static void test_bf16(void **state) {
 static void score_with(aoe_context *ctx, int activation, float out[CLASSES]) {
     const aoe_text a = aoe_text_of("w1 w2"), b = aoe_text_of("w3");
     aoe_model_options o;
-    aoe_model *m;
-    aoe_embedder *e;
+    aoe_model *m = NULL;
+    aoe_embedder *e = NULL;
     aoe_error err = {0};
     aoe_model_options_defaults(&o);
     o.cross_encoder = 1;
