@@ -40,6 +40,14 @@ int test_model_end(void **state) {
     return 0;
 }
 
+int test_model_open_once(void *dir) {
+    aoe_error err;
+    aoe_model *m = NULL;
+    const int rc = aoe_model_open(&m, test_model_context, dir, NULL, &err);
+    aoe_model_close(m);
+    return rc;
+}
+
 void test_use_memory(void) {
     if (!getenv("TMPDIR") && access("/dev/shm", W_OK | X_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 1);

@@ -52,6 +52,10 @@ extern aoe_context *test_model_context;
 int test_model_begin(void **state);
 int test_model_end(void **state);
 
+/* Opens the model in the directory `dir` (const char *) with default options, and closes it. Returns the error code. It is a
+ * function for test_alloc_failures; its context is test_model_context. */
+int test_model_open_once(void *dir);
+
 /* Makes test_dir_create use /dev/shm if possible, because tests that synchronize many small files are slow on a disk. */
 void test_use_memory(void);
 

@@ -17,16 +17,6 @@
 #include "base/io_fault.h"
 #include "base/path.h"
 
-static int set_up(void **state) {
-    *state = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    test_dir_remove(*state);
-    return 0;
-}
-
 static void test_join(void **state) {
     (void)state;
     static const char *const cases[][3] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}, {"", "b", "b"}};
@@ -56,17 +46,17 @@ static void test_labels(void **state) {
 }
 
 static void test_make_dir(void **state) {
-    const char *dir = *state;
+    (void)state;
     static const char *const names[] = {"a", "a/b/c", "a//b/c///", "x/y/", "./z/../z/w"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *path = test_path(dir, names[i]);
+        char *path = test_path(test_dir, names[i]);
         assert_int_equal(aoei_make_dir(path, NULL), 0);
         assert_int_equal(aoei_make_dir(path, NULL), 0);
         assert_int_equal(aoei_is_dir(path), 1);
         free(path);
     }
     aoe_error err = {0};
-    char *file = test_write_text(dir, "file", "x"), *below = test_path(dir, "file/below");
+    char *file = test_write_text(test_dir, "file", "x"), *below = test_path(test_dir, "file/below");
     assert_int_equal(aoei_make_dir(file, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, file));
     assert_int_equal(aoei_make_dir(below, &err), AOE_EEXIST);
@@ -80,18 +70,18 @@ static void test_make_dir(void **state) {
 }
 
 static void test_list(void **state) {
-    const char *dir = *state;
+    (void)state;
     char **names;
     size_t n;
-    assert_int_equal(aoei_list_dir(&names, &n, dir, NULL), 0);
+    assert_int_equal(aoei_list_dir(&names, &n, test_dir, NULL), 0);
     assert_int_equal(n, 0);
     aoei_list_free(names, n);
     for (int i = 49; i >= 0; i--) {
         char name[16];
         snprintf(name, sizeof name, ".%02d", i);
-        free(test_write_text(dir, name, ""));
+        free(test_write_text(test_dir, name, ""));
     }
-    assert_int_equal(aoei_list_dir(&names, &n, dir, NULL), 0);
+    assert_int_equal(aoei_list_dir(&names, &n, test_dir, NULL), 0);
     assert_int_equal(n, 50);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(atoi(names[i] + 1), i);
@@ -103,8 +93,8 @@ static void test_list(void **state) {
 }
 
 static void test_rename(void **state) {
-    const char *dir = *state;
-    char *from = test_path(dir, "from"), *to = test_path(dir, "to"), *inside = test_path(dir, "to/f");
+    (void)state;
+    char *from = test_path(test_dir, "from"), *to = test_path(test_dir, "to"), *inside = test_path(test_dir, "to/f");
     aoe_error err = {0};
     assert_int_equal(aoei_rename(from, to, &err), AOE_ENOENT);
     assert_non_null(strstr(err.message, from));
@@ -122,8 +112,8 @@ static void test_rename(void **state) {
 }
 
 static void test_remove_tree(void **state) {
-    const char *dir = *state;
-    char *tree = test_path(dir, "tree"), *deep = test_path(dir, "tree/a/b/c/d/e");
+    (void)state;
+    char *tree = test_path(test_dir, "tree"), *deep = test_path(test_dir, "tree/a/b/c/d/e");
     assert_int_equal(aoei_remove_tree(tree, NULL), 0); /* a missing tree is not an error */
     assert_int_equal(aoei_make_dir(deep, NULL), 0);
     for (int i = 0; i < 300; i++) {
@@ -133,18 +123,19 @@ static void test_remove_tree(void **state) {
     }
     assert_int_equal(aoei_remove_tree(tree, NULL), 0);
     assert_int_equal(aoei_exists(tree), 0);
-    free(test_write_text(dir, "tree", "a file"));
+    free(test_write_text(test_dir, "tree", "a file"));
     assert_int_equal(aoei_remove_tree(tree, NULL), 0);
-    assert_int_equal(test_count_entries(dir), 0);
+    assert_int_equal(test_count_entries(test_dir), 0);
     free(tree);
     free(deep);
 }
 
 static void test_remove_tree_does_not_follow_links(void **state) {
-    const char *dir = *state;
-    char *outside = test_path(dir, "outside"), *tree = test_path(dir, "tree");
-    char *link_in_tree = test_path(tree, "link"), *dangling = test_path(tree, "dangling"), *link_to = test_path(dir, "link");
-    char *with_slash = test_path(dir, "link//");
+    (void)state;
+    char *outside = test_path(test_dir, "outside"), *tree = test_path(test_dir, "tree");
+    char *link_in_tree = test_path(tree, "link"), *dangling = test_path(tree, "dangling"),
+         *link_to = test_path(test_dir, "link");
+    char *with_slash = test_path(test_dir, "link//");
     assert_int_equal(aoei_make_dir(outside, NULL), 0);
     assert_int_equal(aoei_make_dir(tree, NULL), 0);
     char *kept = test_write_text(outside, "kept", "x");
@@ -165,8 +156,8 @@ static void test_remove_tree_does_not_follow_links(void **state) {
 /* Tests that dangerous paths are rejected. An injected failure ensures that nothing is removed if the function wrongly accepts
  * a path. */
 static void test_remove_tree_rejected_paths(void **state) {
-    const char *dir = *state;
-    char *dot = test_path(dir, "."), *up = test_path(dir, "sub/..");
+    (void)state;
+    char *dot = test_path(test_dir, "."), *up = test_path(test_dir, "sub/..");
     assert_int_equal(aoei_make_dir(up, NULL), 0);
     const char *const names[] = {"", "/", "//", "/../", ".", "..", "../", dot, up};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -177,20 +168,21 @@ static void test_remove_tree_rejected_paths(void **state) {
         assert_int_equal(code, AOE_EARG);
         assert_non_null(strstr(err.message, "cannot remove"));
     }
-    assert_int_equal(test_count_entries(dir), 1);
+    assert_int_equal(test_count_entries(test_dir), 1);
     free(dot);
     free(up);
 }
 
 static void test_writable_dir(void **state) {
-    const char *dir = *state;
+    (void)state;
     aoe_error err = {0};
-    char *deep = test_path(dir, "not/yet/there"), *file = test_write_text(dir, "file", "x"), *below = test_path(file, "x/y");
-    char *dangling = test_path(dir, "dangling"), *below_dangling = test_path(dangling, "x");
+    char *deep = test_path(test_dir, "not/yet/there"), *file = test_write_text(test_dir, "file", "x"),
+         *below = test_path(file, "x/y");
+    char *dangling = test_path(test_dir, "dangling"), *below_dangling = test_path(dangling, "x");
     assert_int_equal(symlink("nowhere", dangling), 0);
-    assert_int_equal(aoei_check_writable_dir(dir, NULL), 0);
+    assert_int_equal(aoei_check_writable_dir(test_dir, NULL), 0);
     assert_int_equal(aoei_check_writable_dir(deep, NULL), 0);
-    assert_int_equal(test_count_entries(dir), 2); /* the check leaves no file */
+    assert_int_equal(test_count_entries(test_dir), 2); /* the check leaves no file */
     assert_int_equal(aoei_check_writable_dir(file, &err), AOE_EEXIST);
     assert_int_equal(aoei_check_writable_dir(below, &err), AOE_EEXIST);
     assert_non_null(strstr(err.message, file));
@@ -198,7 +190,7 @@ static void test_writable_dir(void **state) {
     assert_true(aoei_check_writable_dir(below_dangling, &err) < 0);
     assert_true(aoei_check_writable_dir("/proc/no-such-directory", &err) < 0); /* not even root can write there */
     aoei_io_fail_at(1, EROFS);
-    int code = aoei_check_writable_dir(dir, &err);
+    int code = aoei_check_writable_dir(test_dir, &err);
     aoei_io_fail_at(0, 0);
     assert_int_equal(code, AOE_EIO);
     assert_non_null(strstr(err.message, "choose a file system that is writable"));
@@ -208,13 +200,13 @@ static void test_writable_dir(void **state) {
 }
 
 static void test_read_only_dir(void **state) {
-    const char *dir = *state;
+    (void)state;
     if (geteuid() == 0) {
         printf("SKIP: root ignores permissions\n");
         skip();
     }
     aoe_error err = {0};
-    char *sub = test_path(dir, "sub");
+    char *sub = test_path(test_dir, "sub");
     assert_int_equal(mkdir(sub, 0500), 0);
     assert_int_equal(aoei_check_writable_dir(sub, &err), AOE_EIO);
     assert_non_null(strstr(err.message, "check its permissions"));
@@ -258,13 +250,14 @@ static void final_is_complete(void *arg, int code) {
 }
 
 static void test_every_failure(void **state) {
-    assert_int_equal(test_io_failures(write_directory, final_is_complete, *state, ENOSPC), 10);
-    assert_int_equal(test_io_failures(write_directory, final_is_complete, *state, EIO), 10);
-    assert_in_range(test_alloc_failures(write_directory, *state, 0), 6, 12);
+    (void)state;
+    assert_int_equal(test_io_failures(write_directory, final_is_complete, test_dir, ENOSPC), 10);
+    assert_int_equal(test_io_failures(write_directory, final_is_complete, test_dir, EIO), 10);
+    assert_in_range(test_alloc_failures(write_directory, test_dir, 0), 6, 12);
 }
 
 int main(void) {
-#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_dir_set_up, test_dir_tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_labels),

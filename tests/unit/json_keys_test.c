@@ -14,7 +14,6 @@
 #include "encoder/arch_registry.h"
 #include "base/json_keys.h"
 
-static char *dir;
 static int n_warnings;
 static char last[1000]; /* last warning */
 
@@ -30,17 +29,17 @@ static const char config[] =
 
 /* Writes a model of sentence-transformers in which each file contains no unknown keys. */
 static void write_model(void) {
-    char text[600], *folder = test_path(dir, "1_Pooling");
+    char text[600], *folder = test_path(test_dir, "1_Pooling");
     snprintf(text, sizeof text, config, "");
-    test_model_write(dir, &(test_model_spec){.config = text});
+    test_model_write(test_dir, &(test_model_spec){.config = text});
     free(test_write_text(
-        dir, "modules.json",
+        test_dir, "modules.json",
         "[{\"idx\":0,\"name\":\"0\",\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},"
         "{\"idx\":1,\"name\":\"1\",\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}]"));
     mkdir(folder, 0777);
-    free(test_write_text(dir, "1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
-    free(test_write_text(dir, "sentence_bert_config.json", "{\"max_seq_length\": 10}"));
-    free(test_write_text(dir, "config_sentence_transformers.json", "{\"prompts\": {}}"));
+    free(test_write_text(test_dir, "1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
+    free(test_write_text(test_dir, "sentence_bert_config.json", "{\"max_seq_length\": 10}"));
+    free(test_write_text(test_dir, "config_sentence_transformers.json", "{\"prompts\": {}}"));
     free(folder);
 }
 
@@ -51,7 +50,7 @@ static int open_model(aoe_error *err) {
     const aoe_context_options o = {.struct_size = sizeof o, .threads = 1, .log = on_log};
     n_warnings = 0;
     assert_int_equal(aoe_context_create(&ctx, &o, NULL), 0);
-    const int rc = aoe_model_open(&m, ctx, dir, NULL, err);
+    const int rc = aoe_model_open(&m, ctx, test_dir, NULL, err);
     aoe_model_close(m);
     aoe_context_destroy(ctx);
     return rc;
@@ -59,10 +58,10 @@ static int open_model(aoe_error *err) {
 
 /* Opens the model with the file `name` replaced by `text`, and restores the model. */
 static int open_with(const char *name, const char *text, aoe_error *err) {
-    free(test_write_text(dir, name, text));
+    free(test_write_text(test_dir, name, text));
     const int rc = open_model(err);
     write_model();
-    char *path = test_path(dir, name);
+    char *path = test_path(test_dir, name);
     if (!strcmp(name, "special_tokens_map.json") || !strcmp(name, "aoe.json") || !strcmp(name, "tokenizer.json"))
         remove(path);
     free(path);
@@ -219,29 +218,18 @@ static void knows_the_keys_of_architectures(void **state) {
     }
 }
 
-static int open_once(void *arg) {
-    aoe_error err;
-    aoe_model *m = NULL;
-    (void)arg;
-    const int rc = aoe_model_open(&m, test_model_context, dir, NULL, &err);
-    aoe_model_close(m);
-    return rc;
-}
-
 static void reports_failed_allocations(void **state) {
     (void)state;
     write_model();
-    test_alloc_failures(open_once, NULL, 100);
+    test_alloc_failures(test_model_open_once, test_dir, 100);
 }
 
 static int begin(void **state) {
-    dir = test_dir_create();
-    return test_model_begin(state);
+    return test_dir_set_up(state) || test_model_begin(state);
 }
 
 static int end(void **state) {
-    test_dir_remove(dir);
-    return test_model_end(state);
+    return test_dir_tear_down(state) || test_model_end(state);
 }
 
 int main(void) {

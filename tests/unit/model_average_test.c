@@ -20,20 +20,6 @@
 
 enum { MAX_VALUES = 4096 }; /* number of values of the largest weight, the position embeddings */
 
-static char *dir; /* directory of the running test */
-
-static int set_up(void **state) {
-    (void)state;
-    dir = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    test_dir_remove(dir);
-    return 0;
-}
-
 static aoe_model *open_at(const char *path) {
     aoe_model *m;
     aoe_error err;
@@ -42,11 +28,11 @@ static aoe_model *open_at(const char *path) {
     return m;
 }
 
-/* Creates the model dir/name. Its shape is bert-tiny with `layers` layers and with smaller hidden and intermediate sizes. The
- * weights are random numbers that depend on `seed`, and the tokenizer is copied from dir/tokens. Returns its path, which the
- * caller frees. */
+/* Creates the model test_dir/name. Its shape is bert-tiny with `layers` layers and with smaller hidden and intermediate sizes.
+ * The weights are random numbers that depend on `seed`, and the tokenizer is copied from test_dir/tokens. Returns its path,
+ * which the caller frees. */
 static char *make(const char *name, size_t layers, uint64_t seed, const char *tokens) {
-    char *path = test_path(dir, name), *from = test_path(dir, tokens);
+    char *path = test_path(test_dir, name), *from = test_path(test_dir, tokens);
     aoe_init_options o;
     aoe_error err;
     aoe_init_options_defaults(&o);
@@ -63,9 +49,9 @@ static char *make(const char *name, size_t layers, uint64_t seed, const char *to
     return path;
 }
 
-/* Creates the directory dir/tokens, which contains a tokenizer. */
+/* Creates the directory test_dir/tokens, which contains a tokenizer. */
 static void make_tokens(void) {
-    char *tokens = test_path(dir, "tokens");
+    char *tokens = test_path(test_dir, "tokens");
     assert_int_equal(aoei_make_dir(tokens, NULL), 0);
     test_model_write(tokens, NULL);
     free(tokens);
@@ -105,7 +91,7 @@ static void averages_the_weights(void **state) {
     make_tokens();
     char *paths[3] = {make("a", 2, 1, "tokens"), make("b", 2, 2, "tokens"), make("c", 2, 3, "tokens")};
     aoe_model *models[3] = {open_at(paths[0]), open_at(paths[1]), open_at(paths[2])};
-    char *to = test_path(dir, "mean"),
+    char *to = test_path(test_dir, "mean"),
          *settings = test_write_text(paths[0], "aoe.json", "{\"format_version\": 1, \"pooling\": \"cls\", \"max_length\": 7}");
     aoe_convert_options o;
     aoe_convert_result r;
@@ -135,7 +121,7 @@ static void averages_the_weights(void **state) {
 /* Asserts that models a and b cannot be averaged, that the error message contains `fragment`, and that no output is written. */
 static void expect_rejected(const char *a, const char *b, const char *fragment) {
     const char *paths[2] = {a, b};
-    char *to = test_path(dir, "none");
+    char *to = test_path(test_dir, "none");
     aoe_error err;
     assert_int_not_equal(aoe_average(test_model_context, paths, 2, to, NULL, NULL, &err), 0);
     FRAGMENT(err, fragment);
@@ -148,7 +134,7 @@ static void rejects_models_that_differ(void **state) {
     make_tokens();
     char *a = make("a", 2, 1, "tokens"), *deeper = make("deeper", 3, 1, "tokens"),
          *renamed_token = make("renamed_token", 2, 1, "tokens");
-    char *adapters = test_path(dir, "adapters"), *vocabulary, *json = test_path(renamed_token, "vocab.txt");
+    char *adapters = test_path(test_dir, "adapters"), *vocabulary, *json = test_path(renamed_token, "vocab.txt");
     tiny_adapters_write(test_model_context, adapters, a, 2, NULL);
     size_t n;
     char *text = test_read(json, &n), *word;
@@ -165,7 +151,7 @@ static void rejects_models_that_differ(void **state) {
     expect_rejected(a, renamed_token, "different vocabularies");
     expect_rejected(a, adapters, "a directory of adapters cannot be averaged");
     expect_rejected(a, a, "are the same model; give each model once");
-    expect_rejected(a, dir, "no config.json");
+    expect_rejected(a, test_dir, "no config.json");
     assert_int_equal(aoe_average(test_model_context, NULL, 0, a, NULL, NULL, NULL), AOE_EARG);
     free(text);
     free(json);
@@ -178,8 +164,8 @@ static void rejects_models_that_differ(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(averages_the_weights, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rejects_models_that_differ, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(averages_the_weights, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(rejects_models_that_differ, test_dir_set_up, test_dir_tear_down),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);

@@ -25,23 +25,9 @@
 
 #define MATRIX "encoder.layer.0.output.dense.weight" /* [8, 12] */
 
-static char *dir; /* directory of the running test; it contains the model "in" and its conversions */
-
-static int set_up(void **state) {
-    (void)state;
-    dir = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    test_dir_remove(dir);
-    return 0;
-}
-
-/* Creates the model dir/in. Each of its settings has a value. Returns the path of the model, which the caller frees. */
+/* Creates the model test_dir/in. Each of its settings has a value. Returns the path of the model, which the caller frees. */
 static char *make_input(const test_model_spec *spec) {
-    char *in = test_path(dir, "in");
+    char *in = test_path(test_dir, "in");
     assert_int_equal(aoei_make_dir(in, NULL), 0);
     test_model_write(in, spec);
     free(test_write_text(in, "aoe.json",
@@ -52,7 +38,7 @@ static char *make_input(const test_model_spec *spec) {
 }
 
 static aoe_convert_result convert(const char *from, const char *to, aoe_storage storage) {
-    char *a = test_path(dir, from), *b = test_path(dir, to);
+    char *a = test_path(test_dir, from), *b = test_path(test_dir, to);
     aoe_convert_result r;
     aoe_error err;
     if (aoe_convert(test_model_context, a, b,
@@ -65,7 +51,7 @@ static aoe_convert_result convert(const char *from, const char *to, aoe_storage 
 }
 
 static aoe_model *open_model(const char *name) {
-    char *path = test_path(dir, name);
+    char *path = test_path(test_dir, name);
     aoe_model *m;
     aoe_error err;
     if (aoei_model_open_trainable(&m, test_model_context, path, NULL, &err))
@@ -74,10 +60,10 @@ static aoe_model *open_model(const char *name) {
     return m;
 }
 
-/* Asserts that the directories dir/a and dir/b contain the same files with equal bytes. If `all` is 0, model.safetensors may
- * differ. */
+/* Asserts that the directories test_dir/a and test_dir/b contain the same files with equal bytes. If `all` is 0,
+ * model.safetensors may differ. */
 static void expect_equal_files(const char *a, const char *b, int all) {
-    char **names, *x = test_path(dir, a), *y = test_path(dir, b);
+    char **names, *x = test_path(test_dir, a), *y = test_path(test_dir, b);
     size_t n;
     assert_int_equal(aoei_list_dir(&names, &n, x, NULL), 0);
     assert_int_equal(test_count_entries(y), n);
@@ -107,7 +93,7 @@ static void expect_equal_files(const char *a, const char *b, int all) {
     free(y);
 }
 
-/* Saves m to dir/name as F32 with random weights of all magnitudes, including subnormal numbers, -0 and rows of zeros. */
+/* Saves m to test_dir/name as F32 with random weights of all magnitudes, including subnormal numbers, -0 and rows of zeros. */
 static void save_extreme_weights(const aoe_model *m, const char *name) {
     const size_t n = aoei_slot_count(&m->config);
     aoei_tensor *weights = calloc(n, sizeof *weights);
@@ -128,7 +114,7 @@ static void save_extreme_weights(const aoe_model *m, const char *name) {
         weights[i] = aoei_tensor_wrap(v, t.rows, t.cols);
     }
     assert_int_equal(aoei_model_view(&view, m, weights, NULL), 0);
-    char *to = test_path(dir, name);
+    char *to = test_path(test_dir, name);
     assert_int_equal(aoei_model_save(view, to, m->files.record, NULL), 0);
     free(to);
     aoe_model_close(view);
@@ -147,7 +133,7 @@ static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
                                                         : v[i];
 }
 
-/* Asserts that each weight of the model dir/to is the weight of dir/from rounded to the storage type. */
+/* Asserts that each weight of the model test_dir/to is the weight of test_dir/from rounded to the storage type. */
 static void check_rounded(const char *from, const char *to, aoe_storage storage) {
     aoe_model *a = open_model(from), *b = open_model(to);
     for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
@@ -197,9 +183,9 @@ static void round_trips_are_exact(void **state) {
     expect_equal_files("extreme", "a0", 1);
 }
 
-/* Returns the contents of the file dir/name/file, which the caller frees. */
+/* Returns the contents of the file test_dir/name/file, which the caller frees. */
 static char *text_of(const char *name, const char *file) {
-    char *folder = test_path(dir, name), *path = test_path(folder, file), *text = test_read(path, NULL);
+    char *folder = test_path(test_dir, name), *path = test_path(folder, file), *text = test_read(path, NULL);
     free(folder);
     free(path);
     if (!text)
@@ -207,7 +193,7 @@ static char *text_of(const char *name, const char *file) {
     return text;
 }
 
-/* Asserts that the file dir/name/file contains `fragment` if yes is 1, and does not contain it if yes is 0. */
+/* Asserts that the file test_dir/name/file contains `fragment` if yes is 1, and does not contain it if yes is 0. */
 static void expect_text(const char *name, const char *file, const char *fragment, int yes) {
     char *text = text_of(name, file);
     if (!strstr(text, fragment) != !yes)
@@ -261,7 +247,7 @@ static void int8_embeds_like_its_float32_conversion(void **state) {
     convert("int8", "f32", AOE_STORAGE_F32);
     float v[2][TEST_HIDDEN];
     for (int i = 0; i < 2; i++) {
-        char *path = test_path(dir, names[i]);
+        char *path = test_path(test_dir, names[i]);
         const aoe_text text = aoe_text_of("a b c");
         aoe_model *m;
         aoe_embedder *e;
@@ -291,7 +277,7 @@ static void count_warning(void *user, aoe_log_level level, const char *message) 
 
 static void checks_the_request(void **state) {
     (void)state;
-    char *in = make_input(NULL), *out = test_path(dir, "out"), *none = test_path(dir, "none");
+    char *in = make_input(NULL), *out = test_path(test_dir, "out"), *none = test_path(test_dir, "none");
     int warnings = 0;
     aoe_context *ctx;
     aoe_convert_options o;
@@ -348,9 +334,9 @@ typedef struct damage {
     int byte;                /* new value of byte 5; 0: unchanged */
 } damage;
 
-/* Rewrites dir/from/model.safetensors with the change d. */
+/* Rewrites test_dir/from/model.safetensors with the change d. */
 static void rewrite(const char *from, const damage *d) {
-    char *path = test_path(dir, from), *file = test_path(path, "model.safetensors");
+    char *path = test_path(test_dir, from), *file = test_path(path, "model.safetensors");
     aoei_st_entry entries[128];
     const unsigned char *data[128];
     size_t bytes[128], n = 0;
@@ -433,7 +419,8 @@ static void rejects_malformed_int8(void **state) {
          AOE_EUNSUPPORTED,
          "is an I8 tensor of 1 dimensions; I8 is supported only for matrices"},
     };
-    char *in = make_input(&(test_model_spec){.pooler = 1}), *small = test_path(dir, "small"), *out = test_path(dir, "out");
+    char *in = make_input(&(test_model_spec){.pooler = 1}), *small = test_path(test_dir, "small"),
+         *out = test_path(test_dir, "out");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         aoe_model *m;
         aoe_error err;
@@ -468,7 +455,7 @@ static void rejects_malformed_int8(void **state) {
 static void rejects_values_out_of_range(void **state) {
     (void)state;
     static const float most = FLT_MAX, nan = NAN;
-    char *in = make_input(&(test_model_spec){.pooler = 1}), *out = test_path(dir, "out");
+    char *in = make_input(&(test_model_spec){.pooler = 1}), *out = test_path(test_dir, "out");
     for (int pooler = 0; pooler < 2; pooler++) {
         rewrite("in", &(damage){pooler ? "pooler.dense.weight" : MATRIX, .value = pooler ? &nan : &most});
         for (int s = AOE_STORAGE_BF16; s <= AOE_STORAGE_INT8; s++) {
@@ -490,12 +477,12 @@ static void rejects_values_out_of_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(round_trips_are_exact, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(copies_files_and_settings, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(int8_embeds_like_its_float32_conversion, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(checks_the_request, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rejects_malformed_int8, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rejects_values_out_of_range, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(round_trips_are_exact, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(copies_files_and_settings, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(int8_embeds_like_its_float32_conversion, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(checks_the_request, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(rejects_malformed_int8, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(rejects_values_out_of_range, test_dir_set_up, test_dir_tear_down),
     };
     test_use_memory();
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);

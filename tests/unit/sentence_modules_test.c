@@ -21,7 +21,6 @@
 enum { TEXTS = 3, MAX_DIMS = 32 };
 static const char *const texts[TEXTS] = {"a b c", "d", "e f g h i j k a b c d e f g"}; /* the last text is truncated */
 
-static char *dir;
 static int n_warnings;
 
 static void on_log(void *user, aoe_log_level level, const char *message) {
@@ -58,7 +57,7 @@ static size_t embed(const char *from, const aoe_model_options *o, aoe_chunk chun
     return dims;
 }
 
-/* Opens the model in `dir` for training and saves it to `to`. Neither directory may contain unknown keys. */
+/* Opens the model in `test_dir` for training and saves it to `to`. Neither directory may contain unknown keys. */
 static void resave(const char *to) {
     aoe_context *ctx;
     aoe_model *m;
@@ -66,7 +65,7 @@ static void resave(const char *to) {
     const aoe_context_options o = {.struct_size = sizeof o, .threads = 1, .log = on_log};
     n_warnings = 0;
     assert_int_equal(aoe_context_create(&ctx, &o, NULL), 0);
-    if (aoei_model_open_trainable(&m, ctx, dir, NULL, &err) || aoei_model_save(m, to, NULL, &err))
+    if (aoei_model_open_trainable(&m, ctx, test_dir, NULL, &err) || aoei_model_save(m, to, NULL, &err))
         fail_msg("%s", err.message);
     aoe_model_close(m);
     if (aoe_model_open(&m, ctx, to, NULL, &err))
@@ -79,18 +78,18 @@ static void resave(const char *to) {
 static void expect_rejected(const char *file, const char *text, int code, const char *fragment) {
     aoe_model *m;
     aoe_error err;
-    free(test_write_text(dir, file, text));
-    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), code);
+    free(test_write_text(test_dir, file, text));
+    assert_int_equal(aoe_model_open(&m, test_model_context, test_dir, NULL, &err), code);
     FRAGMENT(err, file);
     FRAGMENT(err, fragment);
-    char *path = test_path(dir, file);
+    char *path = test_path(test_dir, file);
     remove(path);
     free(path);
 }
 
 static void put_modules(const char *modules) {
-    free(test_write_text(dir, "modules.json", modules));
-    free(test_write_text(dir, "1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
+    free(test_write_text(test_dir, "modules.json", modules));
+    free(test_write_text(test_dir, "1_Pooling/config.json", "{\"word_embedding_dimension\": 8, \"pooling_mode\": \"mean\"}"));
 }
 
 #define MODULE(path, type) "{\"path\": \"" path "\", \"type\": \"sentence_transformers.models." type "\"}"
@@ -102,30 +101,30 @@ static void truncates_after_all_modules(void **state) {
     static const char *const modules[] = {
         "[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") "]",
         "[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") ", " MODULE("2_Normalize", "Normalize") "]"};
-    char *folder = test_path(dir, "1_Pooling"), *to = test_path(dir, "saved");
+    char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved");
     float whole[TEXTS * MAX_DIMS], got[TEXTS * MAX_DIMS];
     aoe_model_options o;
     aoe_model_info info;
     mkdir(folder, 0777);
-    test_model_write(dir, NULL);
+    test_model_write(test_dir, NULL);
     for (size_t k = 0; k < 4; k++) {
         const aoe_chunk chunk = k / 2 ? AOE_CHUNK_MEAN : AOE_CHUNK_FIRST;
         put_modules(modules[k % 2]);
-        free(test_write_text(dir, "config_sentence_transformers.json", "{}"));
-        assert_int_equal(embed(dir, NULL, chunk, whole), 8);
-        free(test_write_text(dir, "config_sentence_transformers.json", "{\"truncate_dim\": 5}"));
-        assert_int_equal(embed(dir, NULL, chunk, got), 5);
+        free(test_write_text(test_dir, "config_sentence_transformers.json", "{}"));
+        assert_int_equal(embed(test_dir, NULL, chunk, whole), 8);
+        free(test_write_text(test_dir, "config_sentence_transformers.json", "{\"truncate_dim\": 5}"));
+        assert_int_equal(embed(test_dir, NULL, chunk, got), 5);
         for (size_t i = 0; i < TEXTS; i++)
             assert_memory_equal(got + 5 * i, whole + 8 * i, 5 * sizeof *got);
 
-        aoe_model *m = open_model(dir, NULL);
+        aoe_model *m = open_model(test_dir, NULL);
         aoe_model_get_info(m, &info);
         assert_true(info.dims == 5 && info.hidden == 8);
         aoe_model_close(m);
 
         aoe_model_options_defaults(&o);
         o.normalize = 1;
-        assert_int_equal(embed(dir, &o, chunk, got), 5);
+        assert_int_equal(embed(test_dir, &o, chunk, got), 5);
         for (size_t i = 0; i < TEXTS; i++) {
             double squares = 0, slice = 0;
             for (size_t c = 0; c < 5; c++) {
@@ -146,8 +145,8 @@ static void truncates_after_all_modules(void **state) {
             free(own);
         }
     }
-    free(test_write_text(dir, "config_sentence_transformers.json", "{\"truncate_dim\": 100}"));
-    assert_int_equal(embed(dir, NULL, AOE_CHUNK_FIRST, got), 8);
+    free(test_write_text(test_dir, "config_sentence_transformers.json", "{\"truncate_dim\": 100}"));
+    assert_int_equal(embed(test_dir, NULL, AOE_CHUNK_FIRST, got), 8);
     expect_rejected("config_sentence_transformers.json", "{\"truncate_dim\": 0}", AOE_EFORMAT, "truncate_dim is 0");
     expect_rejected("config_sentence_transformers.json", "{\"truncate_dim\": \"5\"}", AOE_EFORMAT, "truncate_dim");
     free(to);
@@ -164,9 +163,9 @@ static void embed_prompted(const char *mode, int include_prompt, float *v) {
     o.prompt_name = "query";
     put_modules("[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") "]");
     snprintf(text, sizeof text, "{\"pooling_mode\": \"%s\", \"include_prompt\": %s}", mode, include_prompt ? "true" : "false");
-    free(test_write_text(dir, "1_Pooling/config.json", text));
-    free(test_write_text(dir, "config_sentence_transformers.json", "{\"prompts\": {\"query\": \"a b \"}}"));
-    aoe_model *m = open_model(dir, &o);
+    free(test_write_text(test_dir, "1_Pooling/config.json", text));
+    free(test_write_text(test_dir, "config_sentence_transformers.json", "{\"prompts\": {\"query\": \"a b \"}}"));
+    aoe_model *m = open_model(test_dir, &o);
     assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
     assert_int_equal(aoe_embed(e, &t, 1, v, NULL, NULL), 0);
     aoe_embedder_destroy(e);
@@ -177,10 +176,10 @@ static void embed_prompted(const char *mode, int include_prompt, float *v) {
  * prompt. */
 static void leaves_out_the_prompt(void **state) {
     (void)state;
-    char *folder = test_path(dir, "1_Pooling"), *to = test_path(dir, "saved");
+    char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved");
     float d[8], sep[8], got[8], all[8];
     mkdir(folder, 0777);
-    test_model_write(dir, NULL);
+    test_model_write(test_dir, NULL);
     embed_prompted("cls", 0, d);
     embed_prompted("lasttoken", 1, sep);
     embed_prompted("lasttoken", 0, got);
@@ -211,7 +210,7 @@ static void leaves_out_the_prompt(void **state) {
 
 /* Writes the module WeightedLayerPooling with the weights of the last n hidden states. */
 static void put_layer_weights(const float *weights, size_t n) {
-    char text[200], *folder = test_path(dir, "1_Weights"), *path = test_path(folder, "model.safetensors");
+    char text[200], *folder = test_path(test_dir, "1_Weights"), *path = test_path(folder, "model.safetensors");
     const aoei_st_entry entry = {"layer_weights", AOEI_ST_F32, 1, {n}};
     aoei_st_writer *w;
     mkdir(folder, 0777);
@@ -231,30 +230,30 @@ static const char layer_modules[] =
 static void computes_the_mean_of_layers(void **state) {
     (void)state;
     static const float one[3][3] = {{2, 0, 0}, {0, -1, 0}, {0, 0, 3}}, all[3] = {1, -0.5f, 2}, last[2] = {3, 1};
-    char *folder = test_path(dir, "1_Pooling"), *to = test_path(dir, "saved"), *config = strdup(test_config_json);
+    char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved"), *config = strdup(test_config_json);
     aoe_model *m;
     aoe_error err;
     float alone[3][TEXTS * MAX_DIMS], plain[TEXTS * MAX_DIMS], got[TEXTS * MAX_DIMS];
     mkdir(folder, 0777);
-    test_model_write(dir, NULL);
+    test_model_write(test_dir, NULL);
     put_modules("[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") "]");
-    assert_int_equal(embed(dir, NULL, AOE_CHUNK_FIRST, plain), 8);
+    assert_int_equal(embed(test_dir, NULL, AOE_CHUNK_FIRST, plain), 8);
     put_modules(layer_modules);
     put_layer_weights(all, 3);
-    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EUNSUPPORTED);
+    assert_int_equal(aoe_model_open(&m, test_model_context, test_dir, NULL, &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "does not contain \"output_hidden_states\": true");
     config = realloc(config, strlen(config) + 100);
     strcpy(strrchr(config, '}'), ", \"output_hidden_states\": true}");
-    free(test_write_text(dir, "config.json", config));
+    free(test_write_text(test_dir, "config.json", config));
     for (size_t i = 0; i < 3; i++) {
         put_layer_weights(one[i], 3);
-        embed(dir, NULL, AOE_CHUNK_FIRST, alone[i]);
+        embed(test_dir, NULL, AOE_CHUNK_FIRST, alone[i]);
     }
     assert_memory_equal(alone[2], plain, (size_t)TEXTS * 8 * sizeof *plain);
     for (int k = 0; k < 2; k++) {
         put_layer_weights(k ? last : all, k ? 2 : 3);
         for (int pass = 0; pass < 3; pass++) {
-            embed(pass ? to : dir, NULL, AOE_CHUNK_FIRST, got);
+            embed(pass ? to : test_dir, NULL, AOE_CHUNK_FIRST, got);
             for (size_t i = 0; i < (size_t)TEXTS * 8; i++) {
                 const double x = alone[0][i], y = alone[1][i], z = alone[2][i];
                 assert_true(fabs((double)got[i] - (k ? (3 * y + z) / 4 : (x - 0.5 * y + 2 * z) / 2.5)) < 1e-5);
@@ -285,52 +284,44 @@ static void rejects_invalid_layer_weights(void **state) {
          "word_embedding_dimension is 9, but the model requires 8"},
         {"1_Weights/config.json", "[]", "not a JSON object"},
     };
-    char *folder = test_path(dir, "1_Pooling"), *config = malloc(strlen(test_config_json) + 100);
+    char *folder = test_path(test_dir, "1_Pooling"), *config = malloc(strlen(test_config_json) + 100);
     aoe_model *m;
     aoe_error err;
     mkdir(folder, 0777);
-    test_model_write(dir, NULL);
+    test_model_write(test_dir, NULL);
     put_modules(layer_modules);
     strcpy(config, test_config_json);
     strcpy(strrchr(config, '}'), ", \"output_hidden_states\": true}");
-    free(test_write_text(dir, "config.json", config));
+    free(test_write_text(test_dir, "config.json", config));
     put_layer_weights(weights, 3);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_rejected(cases[i].file, cases[i].text, AOE_EFORMAT, cases[i].fragment);
     put_layer_weights(weights, 2); /* the configuration requires three weights */
-    free(test_write_text(dir, "1_Weights/config.json", "{\"num_hidden_layers\": 2, \"layer_start\": 0}"));
-    assert_int_equal(aoe_model_open(&m, test_model_context, dir, NULL, &err), AOE_EFORMAT);
+    free(test_write_text(test_dir, "1_Weights/config.json", "{\"num_hidden_layers\": 2, \"layer_start\": 0}"));
+    assert_int_equal(aoe_model_open(&m, test_model_context, test_dir, NULL, &err), AOE_EFORMAT);
     FRAGMENT(err, "tensor 'layer_weights' of the module WeightedLayerPooling does not have the shape");
     put_layer_weights(weights, 3);
-    assert_int_equal(aoei_model_open_mlm(&m, test_model_context, dir, NULL, 1, &err), AOE_EUNSUPPORTED);
+    assert_int_equal(aoei_model_open_mlm(&m, test_model_context, test_dir, NULL, 1, &err), AOE_EUNSUPPORTED);
     FRAGMENT(err, "a model with the module WeightedLayerPooling cannot be pretrained");
     free(config);
     free(folder);
-}
-
-static int open_once(void *arg) {
-    aoe_error err;
-    aoe_model *m = NULL;
-    (void)arg;
-    const int rc = aoe_model_open(&m, test_model_context, dir, NULL, &err);
-    aoe_model_close(m);
-    return rc;
 }
 
 /* Failed allocations while a model with all of these settings is opened. */
 static void reports_failed_allocations(void **state) {
     (void)state;
     static const float weights[3] = {1, 1, 1};
-    char *folder = test_path(dir, "1_Pooling"), *config = malloc(strlen(test_config_json) + 100);
+    char *folder = test_path(test_dir, "1_Pooling"), *config = malloc(strlen(test_config_json) + 100);
     mkdir(folder, 0777);
-    test_model_write(dir, NULL);
+    test_model_write(test_dir, NULL);
     put_modules(layer_modules);
     strcpy(config, test_config_json);
     strcpy(strrchr(config, '}'), ", \"output_hidden_states\": true}");
-    free(test_write_text(dir, "config.json", config));
+    free(test_write_text(test_dir, "config.json", config));
     put_layer_weights(weights, 3);
-    free(test_write_text(dir, "config_sentence_transformers.json", "{\"truncate_dim\": 5, \"similarity_fn_name\": \"dot\"}"));
-    test_alloc_failures(open_once, NULL, 100);
+    free(test_write_text(test_dir, "config_sentence_transformers.json",
+                         "{\"truncate_dim\": 5, \"similarity_fn_name\": \"dot\"}"));
+    test_alloc_failures(test_model_open_once, test_dir, 100);
     free(config);
     free(folder);
 }
@@ -338,11 +329,11 @@ static void reports_failed_allocations(void **state) {
 static void keeps_the_similarity(void **state) {
     (void)state;
     static const char *const names[] = {"cosine", "dot", "euclidean", "manhattan"};
-    char *to = test_path(dir, "saved"), text[80];
-    test_model_write(dir, NULL);
+    char *to = test_path(test_dir, "saved"), text[80];
+    test_model_write(test_dir, NULL);
     for (size_t i = 0; i < 4; i++) {
         snprintf(text, sizeof text, "{\"similarity_fn_name\": \"%s\"}", names[i]);
-        free(test_write_text(dir, "config_sentence_transformers.json", text));
+        free(test_write_text(test_dir, "config_sentence_transformers.json", text));
         resave(to);
         for (int pass = 0; pass < 2; pass++) {
             char *own = test_path(to, "aoe.json");
@@ -358,26 +349,14 @@ static void keeps_the_similarity(void **state) {
     free(to);
 }
 
-static int set_up(void **state) {
-    (void)state;
-    dir = test_dir_create();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    test_dir_remove(dir);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(truncates_after_all_modules, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leaves_out_the_prompt, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(computes_the_mean_of_layers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rejects_invalid_layer_weights, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(reports_failed_allocations, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(keeps_the_similarity, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(truncates_after_all_modules, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(leaves_out_the_prompt, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(computes_the_mean_of_layers, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(rejects_invalid_layer_weights, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(reports_failed_allocations, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(keeps_the_similarity, test_dir_set_up, test_dir_tear_down),
     };
     return cmocka_run_group_tests(tests, test_model_begin, test_model_end);
 }
