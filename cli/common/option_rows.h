@@ -74,6 +74,11 @@
             "how texts are compared for equality: exact (same bytes), space (ignoring white space), case (ignoring white space " \
             "and case) or letters (same letters and digits, ignoring case)"                                                      \
     }
+#define CLI_OPTION_SCORE_CLASS(target, usual)                                                                                  \
+    {                                                                                                                          \
+        .name = "class", .kind = CLI_TEXT, .value = "NAME", target, .field = "score_class",                                    \
+        .help = "models with several outputs: name or number (from 0) of the output that is the score", .fallback = usual      \
+    }
 #define CLI_OPTION_SKIP_BAD_ROWS(target)                                                                                       \
     {                                                                                                                          \
         .name = "skip-bad-rows", .kind = CLI_FLAG, target, .set = 1,                                                           \

@@ -46,13 +46,7 @@ static const cli_option stage_table[] = {
      .min = 1,
      .max = 1e6,
      .help = "number of documents of the first stage that are reranked, for each query"},
-    {.name = "class",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .field = "score_class",
-     .offset = offsetof(options, class_name),
-     .help = "models with several outputs: name or number (from 0) of the output that is the score",
-     .fallback = ""},
+    CLI_OPTION_SCORE_CLASS(.offset = offsetof(options, class_name), ""),
 };
 
 static const cli_option output_table[] = {

@@ -94,12 +94,7 @@ static const cli_option task_table[] = {
      .help = "activation function that is applied to the outputs of the model: logit (none), sigmoid, softmax (over the "
              "outputs of a pair) or tanh; auto: the activation function of the model directory, otherwise sigmoid for one "
              "output and logit for several"},
-    {.name = "class",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = offsetof(options, class_name),
-     .help = "models with several outputs: name or number (from 0) of the output that is the score",
-     .fallback = "--pairs prints all outputs; --query requires this option"},
+    CLI_OPTION_SCORE_CLASS(.offset = offsetof(options, class_name), "--pairs prints all outputs; --query requires this option"),
 };
 
 static const cli_option output_table[] = {
