@@ -63,7 +63,7 @@ int cli_parse_pooling(void *target, const char *text, aoe_error *err) {
 
 #define AT(type, field) .offset = offsetof(type, field)
 
-const cli_option cli_general_table[CLI_GENERAL_COUNT] = {
+const cli_option cli_general_table[CLI_SEEDED_COUNT] = {
     {.name = "threads",
      .letter = 't',
      .kind = CLI_SIZE,
@@ -73,7 +73,6 @@ const cli_option cli_general_table[CLI_GENERAL_COUNT] = {
      .max = 1024,
      .help = "number of threads",
      .fallback = "all CPUs available to the process"},
-    {.name = "seed", .kind = CLI_SEED, .value = "N", AT(cli_general, seed), .help = "random seed"},
     {.name = "quiet",
      .letter = 'q',
      .kind = CLI_FLAG,
@@ -81,6 +80,7 @@ const cli_option cli_general_table[CLI_GENERAL_COUNT] = {
      .set = 1,
      .help = "do not print progress and notes to stderr"},
     {.name = "json", .kind = CLI_FLAG, AT(cli_general, json), .set = 1, .help = "print results as JSON, one object per line"},
+    {.name = "seed", .kind = CLI_SEED, .value = "N", AT(cli_general, seed), .help = "random seed"},
 };
 
 const cli_option cli_model_table[CLI_MODEL_COUNT] = {

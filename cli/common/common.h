@@ -32,7 +32,8 @@ typedef struct cli_model_options {
 } cli_model_options;
 
 enum {
-    CLI_GENERAL_COUNT = 4,
+    CLI_GENERAL_COUNT = 3, /* number of the first options of cli_general_table: all except --seed */
+    CLI_SEEDED_COUNT = 4,  /* number of the options of cli_general_table, for commands with random results */
     CLI_MODEL_COUNT = 11,
     CLI_SCORE_MODEL_COUNT = 8, /* number of the first options of cli_model_table, which also apply to cross-encoders */
     CLI_CHUNK_COUNT = 2,
@@ -42,12 +43,12 @@ enum {
 };
 /* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A command
  * gives the address of such a struct as cli_group.base. */
-extern const cli_option cli_general_table[CLI_GENERAL_COUNT]; /* cli_general */
-extern const cli_option cli_model_table[CLI_MODEL_COUNT];     /* cli_model_options */
-extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT];     /* cli_model_options */
-extern const cli_option cli_table_table[CLI_TABLE_COUNT];     /* aoe_table_options */
-extern const cli_option cli_input_table[CLI_INPUT_COUNT];     /* aoe_table_options */
-extern const cli_option cli_lora_table[CLI_LORA_COUNT];       /* aoe_lora */
+extern const cli_option cli_general_table[CLI_SEEDED_COUNT]; /* cli_general */
+extern const cli_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_options */
+extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
+extern const cli_option cli_table_table[CLI_TABLE_COUNT];    /* aoe_table_options */
+extern const cli_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options */
+extern const cli_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora */
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);

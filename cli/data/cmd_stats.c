@@ -279,7 +279,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("data", data_table, &o),
         CLI_GROUP("input files", cli_input_table, &o.s.table),
 
-        CLI_GROUP("general", cli_general_table, &o.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
         .command = "data stats",

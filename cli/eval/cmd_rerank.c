@@ -188,7 +188,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("input", input_table, &o),
         {"cross-encoder", cli_model_table, CLI_SCORE_MODEL_COUNT, &o.model},
-        CLI_GROUP("general", cli_general_table, &o.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
         .command = "eval rerank",

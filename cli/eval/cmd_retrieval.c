@@ -223,6 +223,7 @@ static int run_command(int argc, char **argv) {
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),
+        .seeded = 1,
         .own = &o,
         .doing = "embedding",
         .unit = "texts",

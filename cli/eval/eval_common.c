@@ -167,7 +167,7 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
         *next++ = c->groups[i];
     *next++ = (cli_group)CLI_GROUP("model", cli_model_table, &e.model);
     *next++ = (cli_group)CLI_GROUP("long texts", cli_chunk_table, &e.model);
-    *next++ = (cli_group)CLI_GROUP("general", cli_general_table, &e.general);
+    *next++ = (cli_group){"general", cli_general_table, c->seeded ? CLI_SEEDED_COUNT : CLI_GENERAL_COUNT, &e.general};
     const cli_syntax syntax = {
         .command = c->command,
         .operands = c->operands,

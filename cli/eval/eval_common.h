@@ -45,7 +45,8 @@ typedef struct cli_evaluation {
     const char *command, *operands, *about, *examples; /* texts for the help of the command, described in cli_syntax */
     const cli_group *groups;                           /* [n_groups] options of the command, in addition to the common ones */
     size_t n_groups;
-    void *own; /* options of the command, stored in cli_eval.own */
+    int seeded; /* 1: the command has the option --seed */
+    void *own;  /* options of the command, stored in cli_eval.own */
     /* doing: verb in the progress line, for example "embedding"; unit: unit of the progress, for example "texts" */
     const char *doing, *unit;
     size_t result_size;           /* size of a result in bytes */

@@ -32,7 +32,8 @@ static int parse_bytes(void *target, const char *text, aoe_error *err) {
         snprintf(err->message, sizeof err->message, "expected an amount of memory such as 500M or 8G, not '%.100s'", text);
         return err->code;
     }
-    *(size_t *)target = (size_t)bytes;
+    const size_t limit = (size_t)bytes;
+    *(size_t *)target = limit == AOE_AUTO ? limit - 1 : limit; /* AOE_AUTO is not an amount of memory */
     return 0;
 }
 

@@ -360,7 +360,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("memory estimate", table, &o),
         CLI_GROUP("memory estimate of training with LoRA adapters (with --plan or --shape)", lora, &o.p.lora),
         CLI_GROUP("model", cli_model_table, &o.model),
-        CLI_GROUP("general", cli_general_table, &o.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
         .command = "info",

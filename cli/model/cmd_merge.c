@@ -50,7 +50,7 @@ static int run_command(int argc, char **argv) {
     aoe_convert_options_defaults(&o.convert);
     const cli_group groups[] = {
         CLI_GROUP("merging", table, &o),
-        CLI_GROUP("general", cli_general_table, &o.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
         .command = "merge",

@@ -67,7 +67,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("texts", text_table, &o),
         CLI_GROUP("input files", cli_input_table, &o.whiten.table),
         CLI_GROUP("model", cli_model_table, &o.model),
-        CLI_GROUP("general", cli_general_table, &o.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
         .command = "whiten",

@@ -478,7 +478,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("table", cli_table_table, &o.table),
         CLI_GROUP("input files", cli_input_table, &o.table),
         {"models", cli_model_table + 1, CLI_MODEL_COUNT - 1, &o.model},
-        CLI_GROUP("general", cli_general_table, &o.plot.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general},
     };
     const cli_syntax syntax = {
         .command = "plot density",

@@ -370,7 +370,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("axes", grid_table, &o),
-        CLI_GROUP("general", cli_general_table, &o.plot.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general},
     };
     const cli_syntax syntax = {
         .command = "plot grid",

@@ -328,7 +328,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("texts", length_table, &o),
         CLI_GROUP("input files", cli_input_table, &o.table),
-        CLI_GROUP("general", cli_general_table, &o.plot.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general},
     };
     const cli_syntax syntax = {
         .command = "plot lengths",

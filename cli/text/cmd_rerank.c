@@ -471,7 +471,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("input", column_table, &o),
         CLI_GROUP("input files", cli_input_table, &o.table),
         {"model", cli_model_table, CLI_SCORE_MODEL_COUNT, &o.model},
-        CLI_GROUP("general", cli_general_table, &o.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
         .command = "rerank",

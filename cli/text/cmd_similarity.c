@@ -89,7 +89,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("score", table, &o),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("long texts", cli_chunk_table, &o.model),
-        CLI_GROUP("general", cli_general_table, &o.general),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
         .command = "similarity",

@@ -48,6 +48,7 @@ rejected --over lr=1e-4 --seeds 5..1
 rejected --over lr=1e-4 --jobs 3 --threads 2
 rejected --over lr=1e-4 --memory lots
 rejected --over lr=1e-4 --memory 2M 2>&1 | sed 's/about [0-9.]*/about X/'
+rejected --over lr=1e-4 batch-size=100000 --memory 2147483647 2>&1 | sed 's/about [0-9.]*/about X/'
 rejected --over lr=1e-4 --keep some
 code=0
 "$AOE" grid -q --over lr=1e-4 -- -m start -d train.tsv --dev dev.tsv || code=$?
