@@ -158,7 +158,8 @@ static const cli_option calls_table[] = {
      .kind = CLI_FLAG,
      AT(o.dry_run),
      .set = 1,
-     .help = "send no requests; print the prompts for the first row, the number of requests and an estimate of their cost"},
+     .help =
+         "send no requests; print the prompts for the first text or pair, the number of requests and an estimate of their cost"},
 };
 
 /* ---- models */
