@@ -85,8 +85,9 @@ typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
  *   "a,b" or "text=a"  these columns
  *   NULL               every column with a recognized name
  *   ""                 the column text or sentence
- * A list of alternatives is passed one text at a time. Only the options columns, input_format and delimiter are used. Errors:
- * AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn, with the location in the file added. */
+ * A list of alternatives is passed one text at a time. An empty file of any format contains no texts. Only the options columns,
+ * input_format and delimiter are used. Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn,
+ * with the location in the file added. */
 AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_fn fn, void *AOE_NULLABLE user,
                            aoe_error *AOE_NULLABLE err);
 
@@ -96,8 +97,8 @@ typedef int (*aoe_text_pair_fn)(void *user, aoe_text text1, aoe_text text2, size
 /* Calls fn with the two texts of each row of a table in file order; labels are not needed. The columns are assigned to the
  * roles text1 and text2 by o->columns, for example "text1=query,text2=document", or by their names: text1, sentence1,
  * question1, premise, query, question or context; text2, sentence2, question2, hypothesis, document, positive or sentence. A
- * text may be empty. Only the options columns, input_format and delimiter are used. Errors: as aoe_texts_read; a value that is
- * a list is an error, too; AOE_EARG (o->columns is malformed). */
+ * text may be empty, and an empty file contains no pairs. Only the options columns, input_format and delimiter are used.
+ * Errors: as aoe_texts_read; a value that is a list is an error, too; AOE_EARG (o->columns is malformed). */
 AOE_API int aoe_text_pairs_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_pair_fn fn,
                                 void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 

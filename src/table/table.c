@@ -358,8 +358,9 @@ static int read_keys(aoei_table *t, aoe_error *err) {
 }
 
 /* Reads the header. delimiter: 0 to detect the delimiter. Returns 0 or an error. An empty file is an error (AOE_EFORMAT),
- * except for a .txt file without a delimiter, which has no header. */
-static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
+ * except for a .txt file without a delimiter, which has no header. If is_empty is not NULL, *is_empty is set to 1 for this
+ * error, and *err is not set. */
+static int read_header(aoei_table *t, char delimiter, int *is_empty, aoe_error *err) {
     int rc = 1;
     if (delimiter && !is_delimiter(delimiter))
         return aoei_fail(err, AOE_EARG,
@@ -375,6 +376,10 @@ static int read_header(aoei_table *t, char delimiter, aoe_error *err) {
         rc = t->format == AOE_TABLE_TSV   ? read_tsv_header(t, err)
              : t->format == AOE_TABLE_CSV ? read_csv_header(t, err)
                                           : read_keys(t, err);
+    if (rc == 0 && is_empty) {
+        *is_empty = 1;
+        return AOE_EFORMAT;
+    }
     if (rc == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty; expected %s", aoei_table_name(t),
                          t->format == AOE_TABLE_JSONL ? "one JSON object per line"
@@ -410,7 +415,9 @@ int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *
     return format_of(format, path, "use another file name", err);
 }
 
-int aoei_table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err) {
+/* Implements aoei_table_from. is_empty: see read_header. */
+static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, char delimiter, int *is_empty,
+                      aoe_error *err) {
     *out = NULL;
     aoei_lines *lines;
     int rc = aoei_lines_from(&lines, s, err);
@@ -423,7 +430,7 @@ int aoei_table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, c
     }
     t->lines = lines;
     t->format = format;
-    rc = read_header(t, delimiter, err);
+    rc = read_header(t, delimiter, is_empty, err);
     if (!rc && t->format != AOE_TABLE_JSONL && !(t->cell = aoei_malloc_array(t->n_columns, sizeof *t->cell)))
         rc = aoei_fail_nomem(err, t->n_columns * sizeof *t->cell);
     if (rc) {
@@ -434,7 +441,12 @@ int aoei_table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, c
     return 0;
 }
 
-int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options *o, aoe_error *err) {
+int aoei_table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err) {
+    return table_from(out, s, format, delimiter, NULL, err);
+}
+
+/* Implements aoei_table_open. is_empty: see read_header. */
+static int open_table(aoei_table **out, const char *path, const aoe_table_options *o, int *is_empty, aoe_error *err) {
     *out = NULL;
     aoei_stream *s;
     aoe_table_format format = o ? o->input_format : AOE_TABLE_AUTO;
@@ -449,7 +461,17 @@ int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options 
         aoei_stream_close(s);
         return rc;
     }
-    return aoei_table_from(out, s, format, o ? o->delimiter : 0, err);
+    return table_from(out, s, format, o ? o->delimiter : 0, is_empty, err);
+}
+
+int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options *o, aoe_error *err) {
+    return open_table(out, path, o, NULL, err);
+}
+
+int aoei_table_open_if_any(aoei_table **out, const char *path, const aoe_table_options *o, aoe_error *err) {
+    int is_empty = 0;
+    const int rc = open_table(out, path, o, &is_empty, err);
+    return is_empty ? 0 : rc;
 }
 
 void aoei_table_close(aoei_table *t) {

@@ -50,6 +50,8 @@ int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *
  * - AOE_EARG if the extension is unknown or the delimiter is invalid
  * - errors of aoei_stream_open and aoei_lines_next */
 int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
+/* Like aoei_table_open, but if the file is empty, it sets *t to NULL and returns 0. */
+int aoei_table_open_if_any(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
 /* Opens a table that is read from a stream. The table takes ownership of s, even if this function fails. format: any format
  * except AOE_TABLE_AUTO. delimiter: 0 to detect the delimiter. */
 int aoei_table_from(aoei_table **t, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err);

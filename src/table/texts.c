@@ -174,8 +174,8 @@ int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn,
     reader own = {fn, user};
     const receiver r = {.fn = call_reader, .user = &own, .allow_empty = 1, .remedy = "correct the row"};
     aoei_table *t = NULL;
-    int rc = aoei_table_open(&t, path, o, err);
-    if (!rc)
+    int rc = aoei_table_open_if_any(&t, path, o, err);
+    if (!rc && t)
         rc = pass_rows(&r, t, o ? o->columns : NULL, NULL, err);
     aoei_table_close(t);
     return rc;
@@ -201,8 +201,8 @@ int aoe_text_pairs_read(const char *path, const aoe_table_options *o, aoe_text_p
     AOEI_CHECK(err, path, fn);
     AOEI_OPTIONS(aoe_table_options, o, err);
     aoei_table *t = NULL;
-    int rc = aoei_table_open(&t, path, o, err);
-    if (!rc)
+    int rc = aoei_table_open_if_any(&t, path, o, err);
+    if (!rc && t)
         rc = pass_pairs(t, o ? o->columns : NULL, fn, user, err);
     aoei_table_close(t);
     return rc;

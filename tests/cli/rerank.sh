@@ -44,6 +44,8 @@ fails rerank -q --query w1 --class LABEL_1 texts.txt
 fails rerank -q --query w1 --class 1 missing.txt
 fails rerank -q --pairs table.csv
 fails rerank -q --pairs texts.txt
+: >empty.tsv
+rerank -q --pairs empty.tsv
 fails rerank -q --pairs pairs.tsv --columns text1=nope
 fails rerank -q --pairs pairs.tsv -o pairs.tsv
 printf '{"query":"w1","document":["w2","w3"]}\n' >lists.jsonl
