@@ -62,6 +62,11 @@ static int next_of_file(cli_lines *l, aoe_text *line) {
     if (l->text[len - 1] == '\n')
         len -= len > 1 && l->text[len - 2] == '\r' ? 2 : 1;
     l->number++;
+    const char *utf16 = l->number == 1 ? aoei_utf16_name(l->text, len) : NULL;
+    if (utf16) {
+        cli_fail("%s: the text is UTF-16; convert it to UTF-8, for example with iconv -f %s -t UTF-8", l->name, utf16);
+        return -1;
+    }
     size_t valid = aoei_utf8_valid(l->text, len);
     if (valid < len) {
         if (l->number == 1 && is_compressed(l->text, len))

@@ -102,3 +102,13 @@ size_t aoei_utf8_encode(uint32_t cp, char out[4]) {
     out[3] = (char)(0x80 | (cp & 0x3f));
     return 4;
 }
+
+const char *aoei_utf16_name(const char *s, size_t len) {
+    if (len >= 2 && (memcmp(s, "\xFF\xFE", 2) == 0 || memcmp(s, "\xFE\xFF", 2) == 0))
+        return "UTF-16";
+    if (len < 4)
+        return NULL;
+    if (s[0] > 0 && !s[1] && s[2] > 0 && !s[3])
+        return "UTF-16LE";
+    return !s[0] && s[1] > 0 && !s[2] && s[3] > 0 ? "UTF-16BE" : NULL;
+}

@@ -150,6 +150,10 @@ int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
     const char *cr = l->number == 1 && !eol ? memchr(line->data, '\r', line->len) : NULL;
     if (cr && (size_t)(cr - line->data) + 1 < line->len)
         return aoei_lines_fail_cr(l, err);
+    const char *utf16 = l->number == 1 ? aoei_utf16_name(line->data, line->len) : NULL;
+    if (utf16)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the text is UTF-16; convert it to UTF-8, for example with iconv -f %s -t UTF-8",
+                         aoei_lines_name(l), utf16);
     size_t valid = aoei_utf8_valid(line->data, line->len);
     if (valid < line->len)
         return aoei_fail(err, AOE_EFORMAT,

@@ -49,9 +49,15 @@ echo "empty input"
 : | "$AOE" embed -m model
 : >empty.txt
 "$AOE" embed -m model --format tsv empty.txt
+for name in empty.tsv empty.jsonl; do
+    : >$name
+    "$AOE" embed -m model --format tsv $name
+done
 : | "$AOE" embed -q -m model --format npy -o none.npy
 head -c 128 none.npy | tail -c 118
 : | "$AOE" embed -m model --format npy --dims 7 | wc -c
+printf 'a\0 \0b\0\n\0' >utf16.txt
+fails "$AOE" embed -q -m model utf16.txt
 echo old >kept.tsv
 fails "$AOE" embed -q -m model -o kept.tsv missing.txt
 fails "$AOE" embed -q -m model -o one.txt/dir.tsv one.txt
