@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/closest.h"
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 #include "cli/common/words.h"
@@ -48,7 +49,7 @@ static int unknown(const cli_command *group, const char *path, const char *name)
         if (len < sizeof list)
             len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", names[i]);
     }
-    const char *closest = cli_closest(name, names, group->n_children);
+    const char *closest = aoei_closest(name, names, group->n_children);
     free(names);
     if (closest)
         return cli_usage(path, "unknown %s '%s'; did you mean %s?", noun, name, closest);

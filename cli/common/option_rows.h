@@ -64,7 +64,8 @@
 #define CLI_OPTION_OUTPUT_FILE(target, formats)                                                                                \
     {                                                                                                                          \
         .name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "FILE", target,                                            \
-        .help = "output file" formats "; it is written completely or not at all", .fallback = "stdout"                         \
+        .help = "output file" formats "; it is written completely or not at all, and replaces an existing file",               \
+        .fallback = "stdout"                                                                                                   \
     }
 #define CLI_OPTION_SAME(target)                                                                                                  \
     {                                                                                                                            \

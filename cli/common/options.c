@@ -7,6 +7,7 @@
 #include "cli/common/help.h"
 #include "cli/common/output.h"
 #include "cli/common/response.h"
+#include "cli/common/suggest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NAME = 64 }; /* maximum length in bytes of a misspelled name for which a similar name is suggested */
+enum { MAX_NAME = 64 }; /* maximum length in bytes of an unknown option for which another option is suggested */
 
 typedef struct parser {
     const cli_syntax *syntax;
@@ -42,51 +43,6 @@ int cli_is_help_flag(const char *argument) {
 
 int cli_is_version_flag(const char *argument) {
     return strcmp(argument, "--version") == 0 || strcmp(argument, "-V") == 0;
-}
-
-/* Returns the minimum number of edits that change a into b, or MAX_NAME if a or b is longer than MAX_NAME. An edit inserts,
- * deletes or replaces a letter, or exchanges two adjacent letters. */
-static size_t edit_distance(const char *a, const char *b) {
-    size_t n = strlen(a), m = strlen(b);
-    size_t row[3][MAX_NAME + 1];
-    if (n > MAX_NAME || m > MAX_NAME)
-        return MAX_NAME;
-    for (size_t j = 0; j <= m; j++)
-        row[0][j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t *now = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
-            if (before[j] + 1 < best)
-                best = before[j] + 1;
-            if (now[j - 1] + 1 < best)
-                best = now[j - 1] + 1;
-            /* the exchange of two adjacent letters is one edit */
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && earlier[j - 2] + 1 < best)
-                best = earlier[j - 2] + 1;
-            now[j] = best;
-        }
-    }
-    return row[n % 3][m];
-}
-
-const char *cli_closest(const char *typed, const char *const *names, size_t n) {
-    const char *best = NULL;
-    size_t length = strlen(typed);
-    size_t limit = length < 3 ? 1 : length < 7 ? 2 : 3;
-    for (size_t i = 0; i < n; i++) {
-        size_t distance = edit_distance(typed, names[i]);
-        if (distance <= limit && distance < strlen(names[i])) {
-            best = names[i];
-            limit = distance - (distance > 0);
-            if (distance == 0)
-                break;
-        } else if (!best && length >= 3 && strncmp(typed, names[i], length) == 0) {
-            best = names[i];
-        }
-    }
-    return best;
 }
 
 /* Prints a usage error of a command and returns exit code 2. where: "FILE:LINE: " for an argument in a response file, otherwise
@@ -289,19 +245,6 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
     return CLI_GO;
 }
 
-/* Returns the element of names[n] whose first word, up to the first '-', is the first word of `typed`. For example, returns
- * "batch-tokens" if `typed` is "batch-size". Returns NULL if no element or more than one element has this first word. */
-static const char *with_first_word(const char *typed, const char *const *names, size_t n) {
-    const char *hyphen = strchr(typed, '-'), *found = NULL;
-    for (size_t i = 0; hyphen && i < n; i++)
-        if (strncmp(typed, names[i], (size_t)(hyphen - typed) + 1) == 0) {
-            if (found)
-                return NULL;
-            found = names[i];
-        }
-    return found;
-}
-
 /* Reports an unknown option and suggests the most similar name. */
 static int unknown_option(const parser *p, const char *name, size_t len) {
     const char *names[128];
@@ -312,8 +255,7 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
             names[n++] = p->syntax->groups[g].options[i].name;
     names[n++] = "help";
     snprintf(typed, sizeof typed, "%.*s", (int)(len < MAX_NAME ? len : MAX_NAME), name);
-    const char *closest = cli_closest(typed, names, n), *note = p->syntax->unknown_note;
-    closest = closest ? closest : with_first_word(typed, names, n);
+    const char *closest = cli_suggest_option(typed, names, n), *note = p->syntax->unknown_note;
     if (closest)
         return usage_error(p, "unknown option --%.*s; did you mean --%s?%s%s", (int)len, name, closest, note ? " " : "",
                            note ? note : "");
@@ -388,7 +330,8 @@ static int take_short(parser *p, const char *arg) {
 static int take_operand(parser *p, const char *arg) {
     cli_args *a = p->args;
     if (a->n == p->syntax->max_operands)
-        return usage_error(p, "unexpected argument '%s'", arg);
+        return usage_error(p, "unexpected argument '%s'%s%s", arg, p->syntax->operand_note ? "; " : "",
+                           p->syntax->operand_note ? p->syntax->operand_note : "");
     a->operand = cli_realloc((void *)a->operand, (a->n + 1) * sizeof *a->operand);
     a->operand[a->n++] = arg;
     return CLI_GO;

@@ -53,8 +53,4 @@ int cli_usage(const char *command, const char *fmt, ...);
  * number of names and sets *err. noun: word for the names in the message, for example "format". */
 size_t cli_choose(const char *const *names, const char *text, const char *noun, aoe_error *err);
 
-/* Returns the element of names[n] that is most similar to the word `typed`, or NULL if no element is similar enough to be
- * suggested. */
-const char *cli_closest(const char *typed, const char *const *names, size_t n);
-
 #endif

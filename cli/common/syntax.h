@@ -81,6 +81,7 @@ typedef struct cli_syntax {
     const char *about;        /* description for --help: lines that end in \n */
     const char *examples;     /* examples for --help: indented lines that end in \n; "": none */
     const char *unknown_note; /* text appended to the message about an unknown option; NULL: none */
+    const char *operand_note; /* text appended to the message about an operand beyond max_operands; NULL: none */
     const cli_group *groups;  /* [n_groups] groups of options, borrowed */
     size_t n_groups;
     size_t min_operands, max_operands; /* minimum and maximum number of operands */

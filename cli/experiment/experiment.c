@@ -13,6 +13,7 @@
 #include "cli/common/interrupt.h"
 #include "cli/common/option_rows.h"
 #include "cli/common/output.h"
+#include "cli/common/suggest.h"
 
 enum { MOST_SEEDS = 10000 };
 
@@ -236,7 +237,7 @@ const cli_option *cli_experiment_option(const cli_experiment *e, const char *wha
                 names[n++] = s->groups[g].options[i].name;
         }
     }
-    const char *closest = cli_closest(plain, names, n);
+    const char *closest = cli_suggest_option(plain, names, n);
     if (closest)
         cli_usage(e->command, "%s %s: aoe train has no such option; did you mean %s?", what, plain, closest);
     else

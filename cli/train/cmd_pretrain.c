@@ -147,6 +147,7 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "pretrain",
         .operands = "",
+        .operand_note = "give training files with -d FILE",
         .about = "Trains the model of -m with masked language modeling on plain text. This model may have random\n"
                  "weights (aoe init) or pretrained weights. The trained model can then be fine-tuned with aoe train.\n"
                  "The output directory contains train-log.jsonl, the newest checkpoint, and the model with the lowest\n"

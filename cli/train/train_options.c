@@ -5,6 +5,7 @@
 
 #include "aoe_data.h"
 #include "aoe_train.h"
+#include "base/closest.h"
 #include "cli/common/common.h"
 #include "cli/common/option_rows.h"
 #include "cli/train/training_args.h"
@@ -251,7 +252,7 @@ static int is_setting(const char *text) {
 static int unknown_setting(const char *path, const char *text) {
     char key[64];
     snprintf(key, sizeof key, "%.*s", (int)strcspn(text, "="), text);
-    const char *closest = cli_closest(key, setting_names, SETTINGS);
+    const char *closest = aoei_closest(key, setting_names, SETTINGS);
     if (closest)
         return cli_usage("train", "%s: unknown setting '%s'; did you mean %s?", path, key, closest);
     return cli_usage("train",
@@ -434,6 +435,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
     o->syntax = (cli_syntax){
         .command = "train",
         .operands = "",
+        .operand_note = "give training files with -d FILE",
         .about = "Fine-tunes a model with the losses of AnglE on labeled pairs (text1, text2, label), positives\n"
                  "(query, positive) or triplets (query, positive, negative). --method selects other losses, and\n"
                  "--teacher adds distillation. The output directory contains train-log.jsonl, the newest checkpoint,\n"

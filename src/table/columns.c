@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "aoe_data.h"
+#include "base/closest.h"
 #include "base/error.h"
 #include "table/labels.h"
 
 enum {
     MAX_ROLES = 3,
+    MAX_KINDS = 3, /* number of the kinds that aoei_columns_detect distinguishes */
     MAX_NAMES = 7,
     LIST_SIZE = 400 /* size of the buffer for a list of column names in an error message, NUL included */
 };
@@ -181,10 +183,26 @@ static int resolve(const aoei_table *t, const role *r, aoe_text given, size_t *i
     return 0;
 }
 
+/* Fails because `item`, an element of options.columns, is not ROLE=NAME with one of the roles r[n]. Suggests the role with the
+ * most similar name. */
+static int fail_role(aoe_text item, const role *r, size_t n, aoe_error *err) {
+    char excerpt[AOEI_EXCERPT], typed[AOEI_EXCERPT], roles[LIST_SIZE] = "";
+    const char *names[MAX_KINDS * MAX_ROLES], *equals = memchr(item.data, '=', item.len);
+    for (size_t k = 0; k < n; k++) {
+        names[k] = r[k].name;
+        add_to_list(roles, r[k].name);
+    }
+    const size_t len = equals ? (size_t)(equals - item.data) : item.len;
+    snprintf(typed, sizeof typed, "%.*s", (int)(len < sizeof typed ? len : sizeof typed - 1), item.data);
+    const char *closest = equals && equals + 1 < item.data + item.len ? aoei_closest(typed, names, n) : NULL;
+    return aoei_fail(err, AOE_EARG, "options.columns: '%s' is not ROLE=NAME with one of the roles %s; %s %s=NAME%s",
+                     aoei_excerpt(excerpt, item), roles, closest ? "did you mean" : "write for example",
+                     closest ? closest : r[0].name, closest ? "?" : "");
+}
+
 /* Parses "role=name,...". given[i] is set to the column name for the role r[i], i < n. For a role that `columns` does not
  * contain, given[i] is not changed; the caller zeroes `given` first. */
 static int parse_columns(const char *columns, const role *r, size_t n, aoe_text *given, aoe_error *err) {
-    char excerpt[AOEI_EXCERPT];
     for (const char *s = columns; *s;) {
         size_t len = strcspn(s, ",");
         const char *equals = memchr(s, '=', len);
@@ -193,14 +211,8 @@ static int parse_columns(const char *columns, const role *r, size_t n, aoe_text 
             for (i = 0; i < n; i++)
                 if (strlen(r[i].name) == (size_t)(equals - s) && memcmp(s, r[i].name, (size_t)(equals - s)) == 0)
                     break;
-        if (i == n) {
-            char roles[LIST_SIZE] = "";
-            for (size_t k = 0; k < n; k++)
-                add_to_list(roles, r[k].name);
-            return aoei_fail(err, AOE_EARG,
-                             "options.columns: '%s' is not ROLE=NAME with one of the roles %s; write for example %s=NAME",
-                             aoei_excerpt(excerpt, (aoe_text){s, len}), roles, r[0].name);
-        }
+        if (i == n)
+            return fail_role((aoe_text){s, len}, r, n, err);
         if (given[i].data)
             return aoei_fail(err, AOE_EARG, "options.columns: %s is given twice; remove one", r[i].name);
         given[i] = (aoe_text){equals + 1, (size_t)(s + len - (equals + 1))};
@@ -241,10 +253,29 @@ static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char
     return found;
 }
 
+/* Fails if options.columns contains an element whose role belongs to none of the kinds order[MAX_KINDS]. */
+static int check_roles(const char *columns, const aoe_example_kind order[MAX_KINDS], aoe_error *err) {
+    role all[MAX_KINDS * MAX_ROLES];
+    aoe_text given[MAX_KINDS * MAX_ROLES] = {{NULL, 0}};
+    size_t n = 0;
+    for (size_t i = 0; i < MAX_KINDS; i++)
+        for (size_t k = 0; k < role_count(kinds[order[i]]); k++) {
+            size_t same = 0;
+            while (same < n && strcmp(all[same].name, kinds[order[i]][k].name) != 0)
+                same++;
+            if (same == n)
+                all[n++] = kinds[order[i]][k];
+        }
+    return parse_columns(columns, all, n, given, err);
+}
+
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {
-    static const aoe_example_kind order[] = {AOE_EXAMPLES_PAIRS, AOE_EXAMPLES_TRIPLETS, AOE_EXAMPLES_POSITIVES};
+    static const aoe_example_kind order[MAX_KINDS] = {AOE_EXAMPLES_PAIRS, AOE_EXAMPLES_TRIPLETS, AOE_EXAMPLES_POSITIVES};
     size_t most = 0;
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    const int rc = columns ? check_roles(columns, order, err) : 0;
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < MAX_KINDS; i++) {
         const size_t found = roles_found(t, order[i], columns);
         if (found == role_count(kinds[order[i]])) {
             *kind = order[i];

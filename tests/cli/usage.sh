@@ -29,6 +29,13 @@ usage embed --json --format npy
 usage train
 usage train -d data.tsv
 usage train -d data.tsv -o out --resume --force
+usage train data.tsv -o out
+usage pretrain texts.txt -o out
+for option in learning-rate output_dir num-train-epochs max-seq-length lora-rank; do
+    usage train --$option 1 # names of other programs
+done
+usage embed --learning-rate 1
+usage rerank --top-k 5
 usage train -d data.tsv -o out --lr fast
 usage train -d data.tsv -o out --lr -1
 usage train -d data.tsv -o out --seed -1

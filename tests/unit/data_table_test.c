@@ -303,6 +303,15 @@ static void test_open_errors(void **state) {
     expect_open_error("h.jsonl", "\"text\"\n", 7, AOE_EFORMAT, "h.jsonl:1: the line is not a JSON object" ROW_REMEDY);
     expect_open_error("u.tsv", "a\t\xFF\n", 4, AOE_EFORMAT,
                       "u.tsv: invalid UTF-8 at byte 2, in line 1; convert the file to UTF-8, for example with iconv");
+    expect_open_error("u16.tsv",
+                      "\xFF\xFE"
+                      "a\0\t\0b\0\n\0",
+                      10, AOE_EFORMAT,
+                      "u16.tsv: the text is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8");
+    expect_open_error("le.tsv", "a\0\t\0b\0\n\0", 8, AOE_EFORMAT,
+                      "le.tsv: the text is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16LE -t UTF-8");
+    expect_open_error("be.tsv", "\0a\0\t\0b\0\n", 8, AOE_EFORMAT,
+                      "be.tsv: the text is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16BE -t UTF-8");
     expect_open_error(
         "data.xlsx", "x", 1, AOE_EARG,
         "data.xlsx: the file name has no known extension (.tsv, .csv, .jsonl or .txt, optionally followed by .gz or .zst); "
@@ -424,7 +433,25 @@ static void test_column_errors(void **state) {
     expect_column_error(
         "o.tsv", "a\tb\n", "text1=", AOE_EARG,
         "options.columns: 'text1=' is not ROLE=NAME with one of the roles text1, text2, label; write for example text1=NAME");
+    expect_column_error(
+        "o.tsv", "a\tb\n", "txt1=a,text2=b", AOE_EARG,
+        "options.columns: 'txt1=a' is not ROLE=NAME with one of the roles text1, text2, label; did you mean text1=NAME?");
     expect_column_error("o.tsv", "a\tb\n", "text1=a,text1=b", AOE_EARG, "options.columns: text1 is given twice; remove one");
+}
+
+/* An unknown role is reported although the kind of the examples is detected. */
+static void test_unknown_role(void **state) {
+    (void)state;
+    static const char header[] = "a\tb\tc\n";
+    aoe_error err = {0};
+    aoe_example_kind kind;
+    aoei_table *t = open_table("role.tsv", header, strlen(header));
+    assert_int_equal(aoei_columns_detect(&kind, t, "query=a,positiv=b,negative=c", &err), AOE_EARG);
+    assert_string_equal(err.message, "options.columns: 'positiv=b' is not ROLE=NAME with one of the roles text1, text2, label, "
+                                     "query, positive, negative; did you mean positive=NAME?");
+    assert_int_equal(aoei_columns_detect(&kind, t, "query=a,positive=b,negative=c", &err), 0);
+    assert_int_equal(kind, AOE_EXAMPLES_TRIPLETS);
+    aoei_table_close(t);
 }
 
 static void test_many_columns_in_a_message(void **state) {
@@ -477,6 +504,7 @@ int main(void) {
         cmocka_unit_test(test_delimiters),
         cmocka_unit_test(test_given_format),
         cmocka_unit_test(test_column_errors),
+        cmocka_unit_test(test_unknown_role),
         cmocka_unit_test(test_many_columns_in_a_message),
         cmocka_unit_test(test_excerpt),
     };

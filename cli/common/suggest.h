@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Suggestions for unknown options.
+ */
+#ifndef AOE_CLI_COMMON_SUGGEST_H
+#define AOE_CLI_COMMON_SUGGEST_H
+
+#include <stddef.h>
+
+/* Returns the option in names[n] that the unknown option `typed` probably means, or NULL. It is an option that has the name
+ * `typed` in another program, an option with a similar name, or the only option with the same first word. Names are without the
+ * two dashes. */
+const char *cli_suggest_option(const char *typed, const char *const *names, size_t n);
+
+#endif
