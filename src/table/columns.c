@@ -255,7 +255,7 @@ static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char
 
 /* Fails if options.columns contains an element whose role belongs to none of the kinds order[MAX_KINDS]. */
 static int check_roles(const char *columns, const aoe_example_kind order[MAX_KINDS], aoe_error *err) {
-    role all[MAX_KINDS * MAX_ROLES];
+    role all[MAX_KINDS * MAX_ROLES] = {{NULL, {NULL}}};
     aoe_text given[MAX_KINDS * MAX_ROLES] = {{NULL, 0}};
     size_t n = 0;
     for (size_t i = 0; i < MAX_KINDS; i++)
