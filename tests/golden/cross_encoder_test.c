@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests cross-encoders: the outputs of the classification heads of several architectures are compared with float64 values of
- * the library transformers (tests/peers/cross_encoders.py), and errors of aoe_score_pairs and of the options are tested.
+ * the library transformers (tests/peers/cross_encoders.py; jina_bert: tests/peers/jina_reference.py), and errors of
+ * aoe_score_pairs and of the options are tested.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 
 enum { MAX_PAIRS = 16, CLASSES = 2 };
 
-static const char *const names[] = {"albert", "bert",       "deberta", "distilbert", "electra",   "gte",
-                                    "mpnet",  "modernbert", "qwen3",   "roberta",    "nomic_bert"};
+static const char *const names[] = {"albert", "bert",       "deberta", "distilbert", "electra",    "gte",
+                                    "mpnet",  "modernbert", "qwen3",   "roberta",    "nomic_bert", "jina_bert"};
 
 static aoe_context *new_context(size_t threads) {
     aoe_context_options o;

@@ -10,11 +10,13 @@ import pathlib
 import sys
 
 import numpy as np
+import safetensors.numpy
 import tokenizers
 import torch
 import transformers
 
 import golden
+import jina_reference
 
 WORDS = [f"w{i}" for i in range(35)]
 LENGTHS = [(1, 1), (2, 5), (9, 3), (12, 20), (1, 33), (25, 2)]
@@ -67,11 +69,37 @@ def save(model, folder):
     return write_tokenizer(folder)
 
 
+def save_jina(make, labels, folder):
+    """Writes a JinaBERT with a classification head, which transformers does not have, for a variant of
+    tests/peers/architectures, and a tokenizer. Returns the outputs [pairs, labels] of the NumPy reference for PAIRS."""
+    config = {**make()[1].keys, "architectures": ["JinaBertForSequenceClassification"], "num_labels": labels}
+    random = np.random.default_rng(7)
+    draw = lambda shapes: {name: random.normal(size=shape, scale=0.3).astype(np.float32) for name, shape in shapes.items()}
+    weights, head = draw(jina_reference.shapes(config)), draw(jina_reference.head_shapes(config, labels))
+    for name in weights:
+        if "norm" in name.lower() and name.endswith("weight"):
+            weights[name] += 1
+    folder.mkdir(parents=True, exist_ok=True)
+    safetensors.numpy.save_file({**{"bert." + name: weight for name, weight in weights.items()}, **head},
+                                folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    tokenizer = write_tokenizer(folder)
+    double = lambda tensors: {name: tensor.astype(np.float64) for name, tensor in tensors.items()}
+    encoded = [tokenizer.encode(a, b) for a, b in PAIRS]
+    return np.array([jina_reference.score(config, double(weights), double(head), np.array(e.ids), np.array(e.type_ids))
+                     for e in encoded])
+
+
 def main(architecture, variant, folder):
     folder = pathlib.Path(folder)
-    model = build(golden.variants(architecture)[variant], 2)
-    tokenizer = save(model, folder)
-    (folder / "expected.json").write_text(json.dumps({"pairs": PAIRS, "logits": logits(model, tokenizer, PAIRS).tolist()}) + "\n")
+    make = golden.variants(architecture)[variant]
+    if architecture == "jina_bert":
+        expected = save_jina(make, 2, folder)
+    else:
+        model = build(make, 2)
+        tokenizer = save(model, folder)
+        expected = logits(model, tokenizer, PAIRS)
+    (folder / "expected.json").write_text(json.dumps({"pairs": PAIRS, "logits": expected.tolist()}) + "\n")
     config = json.loads((folder / "config.json").read_text())
     config["num_labels"] = 2  # transformers omits this number, because 2 is its default
     (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n")

@@ -46,6 +46,21 @@ def gelu(x):
     return x * cdf, cdf + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
+def head_shapes(config, labels):
+    """Returns the shapes of the weights of the classification head, by name."""
+    hidden = config["hidden_size"]
+    return {"bert.pooler.dense.weight": (hidden, hidden), "bert.pooler.dense.bias": (hidden,),
+            "classifier.weight": (labels, hidden), "classifier.bias": (labels,)}
+
+
+def score(config, weights, head, ids, token_types):
+    """Returns the outputs of a cross-encoder for one pair of texts: the classification head of BERT, a dense layer with tanh on
+    the first hidden state and a linear layer."""
+    first = Reference(config, weights).forward(ids, token_types)[-1][0]
+    pooled = np.tanh(head["bert.pooler.dense.weight"] @ first + head["bert.pooler.dense.bias"])
+    return head["classifier.weight"] @ pooled + head["classifier.bias"]
+
+
 class Reference:
     """Computes one text. Each method of an operation returns its result and a function that maps the gradient of the result to
     the gradient of the input, and adds the gradients of the weights to `gradients`."""
@@ -159,15 +174,15 @@ class Reference:
 
         return y, backward
 
-    def forward(self, ids):
+    def forward(self, ids, token_types=0):
         """Returns the hidden states: the embedding output, and the output of each layer."""
         words, types = "embeddings.word_embeddings.weight", "embeddings.token_type_embeddings.weight"
-        x, norm = self.norm("embeddings.LayerNorm", self.weights[words][ids] + self.weights[types][0])
+        x, norm = self.norm("embeddings.LayerNorm", self.weights[words][ids] + self.weights[types][token_types])
 
         def embedding_backward(dy):
             d = norm(dy)
             np.add.at(self.gradients[words], ids, d)
-            self.gradients[types][0] += d.sum(0)
+            np.add.at(self.gradients[types], token_types, d if np.ndim(token_types) else d.sum(0))
 
         hidden, self.steps = [x], [embedding_backward]
         compute = self.code_layer if self.config["_name_or_path"] == CODE else self.plain_layer

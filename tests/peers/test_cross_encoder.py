@@ -51,6 +51,16 @@ def test_logits(aoe, tmp_path, name, variant, labels):
     assert error(got) < max(5e-6, 2 * error(cross_encoders.logits(model.float(), tokenizer, pairs)))
 
 
+@pytest.mark.parametrize("labels", [1, 3])
+@pytest.mark.parametrize("variant", golden.variants("jina_bert"))
+def test_logits_of_jina(aoe, tmp_path, variant, labels):
+    """transformers has no JinaBERT; the reference is tests/peers/jina_reference.py."""
+    want = cross_encoders.save_jina(golden.variants("jina_bert")[variant], labels, tmp_path)
+    got = rerank(aoe, tmp_path, cross_encoders.PAIRS, "--scores", "logit")
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() / np.abs(want).max() < 5e-6
+
+
 def save_cross_encoder(folder, labels, activation, **options):
     """Saves a small BERT with sentence-transformers; returns the CrossEncoder."""
     raw = folder / "raw"

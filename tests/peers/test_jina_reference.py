@@ -14,9 +14,10 @@ def test_gradients(origin):
     weights = {name: random.normal(size=shape) / (shape[-1] ** 0.5) for name, shape in shapes(config).items()}
     ids = random.integers(0, 40, 13)
     factors = [random.normal(size=(13, 24)) for _ in range(3)]
-    value = lambda: sum((f * h).sum() for f, h in zip(factors, Reference(config, weights).forward(ids)))
+    types = np.array([0] * 8 + [1] * 5)
+    value = lambda: sum((f * h).sum() for f, h in zip(factors, Reference(config, weights).forward(ids, types)))
     reference = Reference(config, weights)
-    reference.forward(ids)
+    reference.forward(ids, types)
     gradients = reference.backward(factors)
     for name, weight in weights.items():
         direction = random.normal(size=weight.shape)
