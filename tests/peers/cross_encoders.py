@@ -5,8 +5,10 @@ To write the golden case of one architecture, which tests/golden/cross_encoder_t
 
     python tests/peers/cross_encoders.py bert default tests/golden/cross_encoders/bert
 """
+import copy
 import json
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -61,6 +63,24 @@ def logits(model, tokenizer, pairs):
     return np.array(rows)
 
 
+def rounded(model):
+    """Returns a copy of a model in which the weights of the linear layers are rounded to bf16, except those of the head, which
+    aoe computes in float32."""
+    model = copy.deepcopy(model)
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear) and not re.search("classifier|score|pooler|head", name):
+            module.weight.data = module.weight.data.to(torch.bfloat16).to(module.weight.dtype)
+    return model
+
+
+def write_expected(folder, pairs, outputs, rounded_outputs):
+    """Writes the expected outputs [pairs, labels] of a golden case, in float64. bf16_deviation: largest change of an output if
+    the weights are rounded to bf16, relative to the largest output."""
+    deviation = np.abs(rounded_outputs - outputs).max() / np.abs(outputs).max()
+    (folder / "expected.json").write_text(
+        json.dumps({"pairs": pairs, "logits": outputs.tolist(), "bf16_deviation": float(f"{deviation:.3g}")}) + "\n")
+
+
 def save(model, folder):
     """Writes the model as float32 and its tokenizer; returns the tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +91,8 @@ def save(model, folder):
 
 def save_jina(make, labels, folder):
     """Writes a JinaBERT with a classification head, which transformers does not have, for a variant of
-    tests/peers/architectures, and a tokenizer. Returns the outputs [pairs, labels] of the NumPy reference for PAIRS."""
+    tests/peers/architectures, and a tokenizer. Returns the outputs [pairs, labels] of the NumPy reference for PAIRS, and the
+    outputs if the weights of the linear layers are rounded to bf16."""
     config = {**make()[1].keys, "architectures": ["JinaBertForSequenceClassification"], "num_labels": labels}
     random = np.random.default_rng(7)
     draw = lambda shapes: {name: random.normal(size=shape, scale=0.3).astype(np.float32) for name, shape in shapes.items()}
@@ -84,10 +105,14 @@ def save_jina(make, labels, folder):
                                 folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
     tokenizer = write_tokenizer(folder)
-    double = lambda tensors: {name: tensor.astype(np.float64) for name, tensor in tensors.items()}
     encoded = [tokenizer.encode(a, b) for a, b in PAIRS]
-    return np.array([jina_reference.score(config, double(weights), double(head), np.array(e.ids), np.array(e.type_ids))
-                     for e in encoded])
+    double = lambda tensors: {name: tensor.astype(np.float64) for name, tensor in tensors.items()}
+    linear = lambda name, tensor: tensor.ndim == 2 and not name.startswith("embeddings.")
+    to_bf16 = lambda tensor: torch.from_numpy(tensor).to(torch.bfloat16).double().numpy()
+    outputs = lambda body: np.array([jina_reference.score(config, body, double(head), np.array(e.ids), np.array(e.type_ids))
+                                     for e in encoded])
+    return outputs(double(weights)), outputs({name: to_bf16(tensor) if linear(name, tensor) else tensor.astype(np.float64)
+                                              for name, tensor in weights.items()})
 
 
 def main(architecture, variant, folder):
@@ -98,8 +123,8 @@ def main(architecture, variant, folder):
     else:
         model = build(make, 2)
         tokenizer = save(model, folder)
-        expected = logits(model, tokenizer, PAIRS)
-    (folder / "expected.json").write_text(json.dumps({"pairs": PAIRS, "logits": expected.tolist()}) + "\n")
+        expected = logits(model, tokenizer, PAIRS), logits(rounded(model), tokenizer, PAIRS)
+    write_expected(folder, PAIRS, *expected)
     config = json.loads((folder / "config.json").read_text())
     config["num_labels"] = 2  # transformers omits this number, because 2 is its default
     (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n")

@@ -55,7 +55,7 @@ def test_logits(aoe, tmp_path, name, variant, labels):
 @pytest.mark.parametrize("variant", golden.variants("jina_bert"))
 def test_logits_of_jina(aoe, tmp_path, variant, labels):
     """transformers has no JinaBERT; the reference is tests/peers/jina_reference.py."""
-    want = cross_encoders.save_jina(golden.variants("jina_bert")[variant], labels, tmp_path)
+    want, _ = cross_encoders.save_jina(golden.variants("jina_bert")[variant], labels, tmp_path)
     got = rerank(aoe, tmp_path, cross_encoders.PAIRS, "--scores", "logit")
     assert got.shape == want.shape
     assert np.abs(got - want).max() / np.abs(want).max() < 5e-6

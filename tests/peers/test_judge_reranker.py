@@ -16,6 +16,7 @@ import tokenizers
 import torch
 import transformers
 
+import cross_encoders
 import golden
 
 START = ("<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. "
@@ -100,5 +101,6 @@ if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1])
     target.mkdir(exist_ok=True)
     pairs = [pair for pair in PAIRS if pair[0]]
-    values = want(*build(target, True), pairs)
-    (target / "expected.json").write_text(json.dumps({"pairs": pairs, "logits": [[value] for value in values]}) + "\n")
+    model, tokenizer = build(target, True)
+    outputs = [want(each, tokenizer, pairs)[:, None] for each in (model, cross_encoders.rounded(model))]
+    cross_encoders.write_expected(target, pairs, *outputs)
