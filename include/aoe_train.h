@@ -86,8 +86,9 @@ AOE_API double aoe_angle_score(const float *x, const float *y, size_t D, aoe_ang
 
 /* ---------------------------------------------------------------------- LoRA */
 
-/* Low-rank adapters (LoRA, Hu et al. 2021; docs/lora.md). Only the adapters are trained; all other weights are frozen. If the
- * start model is a directory of adapters, these adapters are trained further, and r, alpha and targets cannot be changed. */
+/* Low-rank adapters (LoRA, Hu et al. 2021; docs/lora.md). Only the adapters and the layers after the pooling, such as a
+ * classification head, are trained; all other weights are frozen. If the start model is a directory of adapters, these adapters
+ * are trained further, and r, alpha and targets cannot be changed. */
 typedef struct aoe_lora {
     size_t struct_size;  /* set by aoe_lora_defaults */
     size_t r;            /* rank of new adapters; 0 (default): no new adapters */

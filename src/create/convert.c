@@ -93,7 +93,7 @@ static int open_complete(aoe_model **m, aoe_context *ctx, const char *from, cons
     aoe_model_options_defaults(&options);
     options.base = base;
     const int rc = aoei_model_open_for(m, ctx, from, &options, &mode, err);
-    if (rc ? !aoei_is_cross_encoder(from) : !aoe_model_is_cross_encoder(*m))
+    if (rc ? !aoei_is_cross_encoder(from, base) : !aoe_model_is_cross_encoder(*m))
         return rc;
     aoe_model_close(*m);
     options.cross_encoder = 1;

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "modeldir/adapter_tensors.h"
 #include "modeldir/peft.h"
 
 #define DEFAULT_ALPHA   32.0
@@ -94,7 +95,7 @@ static int change_saved(aoei_lora *lora, const char *dir, const aoe_lora *wanted
 int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const aoe_lora *wanted, aoe_error *err) {
     if (!wanted)
         return 0;
-    if (c->lora.magnitudes || c->lora.replaces)
+    if (c->lora.magnitudes || aoei_adapters_replace_encoder(f, c))
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: training these adapters is not supported, because they %s; merge them first (aoe merge)", f->dir,
                          c->lora.magnitudes ? "are weight-decomposed (use_dora)"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "encoder/arch.h"
+#include "encoder/classification_head.h"
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "base/error.h"
@@ -16,7 +17,7 @@
 #include "modeldir/peft.h"
 
 const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c) {
-    return c->causal ? f->prefix : "";
+    return c->classes ? c->arch->head->prefix : c->causal ? f->prefix : "";
 }
 
 /* Returns the tensor of an adapter weight in f->adapters, or NULL if there is no such tensor. slot_name: name of the weight
@@ -59,13 +60,20 @@ static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c,
     return check_type(f, t, err);
 }
 
-/* Returns 1 if the tensor belongs to a module that has no effect on embeddings: the pooler that transformers adds to the
- * encoder, or a head. PEFT stores copies of the original weights of a module in modules_to_save; they have no effect either. */
-static int has_no_effect(const char *name) {
-    static const char *const parts[] = {"lm_head.",          "pooler.",           "classifier.",     "score.",
-                                        ".original_module.", ".modules_to_save.", "cls.predictions."};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+/* Returns 1 if the tensor belongs to a module that has no effect: a head that the model does not use, or the pooler that
+ * transformers adds to the encoder, unless it is a part of the head. PEFT stores copies of the original weights of a module in
+ * modules_to_save; they have no effect either. */
+static int has_no_effect(const aoei_encoder_config *c, const char *name) {
+    static const char *const parts[] = {"lm_head.", ".original_module.", "cls.predictions.",
+                                        /* parts of a classification head */
+                                        "pooler.", "classifier.", "score.", ".modules_to_save."};
+    const size_t n = c->classes ? 3 : sizeof parts / sizeof *parts;
+    const aoei_classification_head *h = c->classes ? NULL : c->arch->head;
+    for (size_t i = 0; i < n; i++)
         if (strstr(name, parts[i]))
+            return 1;
+    for (size_t i = 0; h && i < h->n; i++)
+        if (h->module[i].name && strstr(name, h->module[i].name))
             return 1;
     return 0;
 }
@@ -85,16 +93,41 @@ static int names_weight(const aoei_encoder_config *c, const char *name, const ch
     return 0;
 }
 
+const aoei_st_tensor *aoei_adapters_saved(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name) {
+    for (size_t i = 0; f->adapters && i < aoei_safetensors_count(f->adapters); i++)
+        if (names_weight(c, aoei_safetensors_at(f->adapters, i)->name, slot_name))
+            return aoei_safetensors_at(f->adapters, i);
+    return NULL;
+}
+
+/* Returns 1 if the tensors of adapters may replace the weight: it is a weight of the encoder or of the classification head. */
+static int is_replaceable(const aoei_slot *slot) {
+    return !slot->absent && !slot->adapter && !slot->pooled && (!slot->head || slot->classifier);
+}
+
+int aoei_adapters_replace_encoder(const aoei_model_files *f, const aoei_encoder_config *c) {
+    for (size_t i = 0; i < aoei_slot_count(c) && c->lora.replaces; i++) {
+        aoei_slot slot;
+        aoei_slot_describe(c, i, &slot);
+        if (is_replaceable(&slot) && !slot.classifier && aoei_adapters_saved(f, c, slot.name))
+            return 1;
+    }
+    return 0;
+}
+
 /* If t replaces a weight of the base model (modules_to_save, bias), sets the element of f->tensors for this weight to t. Sets
- * *found to 1 if it does, and to 0 otherwise. */
+ * *found to 1 if it does, and to 0 otherwise. A new classification head replaces the last layer of a saved head. */
 static int replace_weight(aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t, int *found,
                           aoe_error *err) {
     *found = 0;
     for (size_t i = 0; i < aoei_slot_count(c) && c->lora.replaces; i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (slot.absent || slot.adapter || slot.pooled || slot.head || !names_weight(c, t->name, slot.name))
+        if (!is_replaceable(&slot) || !names_weight(c, t->name, slot.name))
             continue;
+        *found = 1;
+        if (f->new_head && slot.classifier == 2)
+            return 0;
         if (slot.stored_rows)
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: tensor '%s' replaces a weight that several layers share, which is not supported; merge the "
@@ -110,7 +143,6 @@ static int replace_weight(aoei_model_files *f, const aoei_encoder_config *c, con
                 aoei_safetensors_path(f->adapters, t), t->name, f->base_dir);
         const int rc = check_type(f, t, err);
         f->tensors[i] = t;
-        *found = 1;
         return rc;
     }
     return 0;
@@ -137,7 +169,7 @@ static int check_others(aoei_model_files *f, const aoei_encoder_config *c, aoe_e
             slot++;
         if (slot < slots)
             continue;
-        if (has_no_effect(t->name)) {
+        if (has_no_effect(c, t->name)) {
             f->ignored_adapters += strstr(t->name, ".lora_A.") != NULL && !strstr(t->name, "lm_head.");
             continue;
         }

@@ -15,8 +15,15 @@ int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c,
 /* Returns the tensor of the magnitudes (DoRA) of the linear layer `slot`, which has an adapter, or NULL if the file has none.
  * The tensor has one element per row of the weight. */
 const aoei_st_tensor *aoei_adapter_magnitudes(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot);
-/* Returns the prefix that PEFT adds to the names of weights. For a causal model, this is the prefix in the checkpoint of the
- * base model, such as "model.". For all other models, the prefix is "". */
+/* Returns the tensor of f->adapters that replaces the weight `slot_name` (aoei_slot.name) of the base model or of its
+ * classification head, or NULL if there is none. */
+const aoei_st_tensor *aoei_adapters_saved(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name);
+/* Returns 1 if a tensor of f->adapters replaces a weight of the encoder. Replaced weights of a classification head do not
+ * count. */
+int aoei_adapters_replace_encoder(const aoei_model_files *f, const aoei_encoder_config *c);
+/* Returns the prefix of the names of the encoder's weights in PEFT files. For a cross-encoder, this is the prefix in the class
+ * ...ForSequenceClassification, such as "bert.". For other causal models, it is the prefix in the checkpoint of the base model,
+ * such as "model.". For all other models, the prefix is "". */
 const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c);
 
 #endif

@@ -13,7 +13,9 @@
 #include "base/path.h"
 #include "encoder/arch.h"
 #include "encoder/classification_head.h"
+#include "modeldir/adapter_tensors.h"
 #include "modeldir/layout.h"
+#include "modeldir/peft.h"
 #include "modeldir/safetensors.h"
 
 #define CLASS_SUFFIX      "ForSequenceClassification"
@@ -41,12 +43,15 @@ static aoei_judge judge_of(const aoei_encoder_config *c, const aoei_model_files 
     return aoei_safetensors_find(f->weights, "lm_head.weight") ? AOEI_JUDGE_UNTIED : AOEI_JUDGE_TIED;
 }
 
-/* Returns the weight of the last layer of the head, or NULL if the files contain no head. */
-static const aoei_st_tensor *find_head(const aoei_encoder_config *c, const aoei_model_files *f) {
+/* Returns the weight of the last layer of the head, or NULL if the files contain no head. If the file of adapters contains a
+ * head, this head replaces that of the base model; *saved is then set to 1, and otherwise to 0. */
+static const aoei_st_tensor *find_head(const aoei_encoder_config *c, const aoei_model_files *f, int *saved) {
     const aoei_classification_head *h = c->arch->head;
     char name[128];
     snprintf(name, sizeof name, "%s.weight", h->module[h->n - 1].name);
-    return aoei_safetensors_find(f->weights, name);
+    const aoei_st_tensor *t = aoei_adapters_saved(f, c, name);
+    *saved = t != NULL;
+    return t ? t : aoei_safetensors_find(f->weights, name);
 }
 
 /* Returns an error for a model without a head. */
@@ -67,8 +72,8 @@ int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const a
     char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
     if (!path)
         return aoei_fail_nomem(err, 1);
-    const aoei_st_tensor *last = c->arch->head ? find_head(c, f) : NULL;
-    size_t classes = last ? aoei_head_classes(f->config_json) : 0;
+    const aoei_st_tensor *last = c->arch->head ? find_head(c, f, &f->saved_head) : NULL;
+    size_t classes = last && !f->saved_head ? aoei_head_classes(f->config_json) : 0;
     int rc = 0;
     if (last && !classes)
         classes = last->n_dims ? last->shape[0] : 0;
@@ -113,6 +118,14 @@ static int parse_activation(aoe_score_activation *out, const json_t *value, cons
                      "%s: the activation function '%.100s' of the scores is not supported (supported: Identity, Sigmoid, "
                      "Softmax and Tanh in torch.nn)",
                      path, name ? name : "");
+}
+
+/* Writes the class name of the activation function to out[size]. */
+static void name_activation(char *out, size_t size, aoe_score_activation activation) {
+    size_t i = 0;
+    while (i < N_ACTIVATIONS - 1 && activations[i].activation != activation)
+        i++;
+    snprintf(out, size, ACTIVATION_MODULE "%s.%s", activations[i].file, activations[i].name);
 }
 
 /* Returns the value of `key` if it is neither missing nor null, otherwise NULL. */
@@ -161,15 +174,19 @@ static int check_modules(const char *dir, aoe_error *err) {
 }
 
 int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
-    return promises_head(f->config_json) && c->arch->head && f->weights && find_head(c, f) &&
-           !check_modules(aoei_settings_dir(f), NULL);
+    int saved = 0;
+    if (!c->arch->head || !f->weights || !find_head(c, f, &saved))
+        return 0;
+    return saved || (promises_head(f->config_json) && !check_modules(aoei_settings_dir(f), NULL));
 }
 
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                                 const aoe_model_options *o, aoe_error *err) {
-    int rc = f->new_head ? 0 : check_modules(dir, err);
+    const int of_embeddings =
+        !promises_head(f->config_json) && ((f->new_head && !f->judge) || (f->saved_head && strcmp(dir, f->dir) != 0));
+    int rc = f->new_head || of_embeddings ? 0 : check_modules(dir, err);
     s->judge = f->judge != AOEI_JUDGE_NONE;
-    if (f->new_head && !f->judge && !promises_head(f->config_json)) {
+    if (of_embeddings) {
         json_decref(s->prompts);
         s->prompts = NULL;
         if (!o->prompt && !o->prompt_name)
@@ -183,12 +200,20 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
     return rc ? rc : read_activation(s, c, f, dir, err);
 }
 
+int aoei_cross_encoder_write_activation(const aoei_settings *s, const char *dir, aoe_error *err) {
+    char name[64];
+    name_activation(name, sizeof name, s->activation);
+    char *path = aoei_path_join(dir, "config_sentence_transformers.json");
+    json_t *root = json_pack("{s:s, s:s}", "model_type", "CrossEncoder", "activation_fn", name);
+    const int rc = root && path ? aoei_json_save(root, path, err) : aoei_fail_nomem(err, strlen(dir));
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
 int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s) {
     char name[64], number[32], label[48];
-    size_t i = 0;
-    while (i < N_ACTIVATIONS - 1 && activations[i].activation != s->activation)
-        i++;
-    snprintf(name, sizeof name, ACTIVATION_MODULE "%s.%s", activations[i].file, activations[i].name);
+    name_activation(name, sizeof name, s->activation);
     int bad = json_object_set_new(config, "architectures", json_pack("[s]", c->arch->head->class_name));
     bad |= json_object_set_new(config, "sentence_transformers", json_pack("{s:s}", "activation_fn", name));
     json_object_del(config, "sbert_ce_default_activation_function");
@@ -207,11 +232,15 @@ int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, co
     return bad;
 }
 
-int aoei_is_cross_encoder(const char *dir) {
+int aoei_is_cross_encoder(const char *dir, const char *base) {
     json_t *root = NULL;
+    char *found = NULL;
+    if (aoei_is_adapter_dir(dir) && !aoei_peft_base(&found, dir, base, NULL))
+        dir = found;
     char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
     const int is = path && aoei_exists(path) && !aoei_json_load(&root, path, NULL) && promises_head(root);
     json_decref(root);
     aoei_free(path);
+    aoei_free(found);
     return is;
 }

@@ -20,7 +20,8 @@ typedef struct aoei_head_request {
 } aoei_head_request;
 
 /* Adds the classification head to c. f must be open. If the files contain a head, the number of its classes is read from
- * config.json or from the weight of its last layer. Otherwise, the head has request->new_classes classes, and f->new_head is
+ * config.json or from the weight of its last layer. A head in the file of adapters (PEFT's modules_to_save) replaces the head
+ * of the base model; f->saved_head is then set to 1. Otherwise, the head has request->new_classes classes, and f->new_head is
  * set to 1. Errors: AOE_EUNSUPPORTED (the architecture has no head), AOE_EFORMAT (config.json promises a head that is missing),
  * AOE_EARG (there is no head and no new head is requested; the head has another number of classes), AOE_ENOMEM. */
 int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request, aoe_error *err);
@@ -32,11 +33,14 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
 /* Adds the class name, the labels and the activation function of a cross-encoder to config, the contents of a config.json.
  * Returns 0 or -1 if an allocation fails. */
 int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s);
+/* Writes DIR/config_sentence_transformers.json with the activation function of the scores, for a directory of adapters, which
+ * has no config.json. Errors: AOE_EIO, AOE_ENOMEM. */
+int aoei_cross_encoder_write_activation(const aoei_settings *s, const char *dir, aoe_error *err);
 /* Returns 1 if the open files f contain a classification head that config.json names, and modules.json does not describe an
- * embedding model. c: configuration of the model, with or without the head. */
+ * embedding model, or if the file of adapters contains a head. c: configuration of the model, with or without the head. */
 int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f);
-/* Returns 1 if the model in `dir` is a cross-encoder: config.json or the base model of adapters names a class
- * ...ForSequenceClassification. Returns 0 for all other directories, and if a file cannot be read. */
-int aoei_is_cross_encoder(const char *dir);
+/* Returns 1 if the model in `dir` is a cross-encoder: config.json, or that of the base model of adapters, names a class
+ * ...ForSequenceClassification. base: see aoei_peft_base. Returns 0 for all other directories, and if a file cannot be read. */
+int aoei_is_cross_encoder(const char *dir, const char *base);
 
 #endif

@@ -39,6 +39,7 @@ typedef struct aoei_model_files {
     aoei_lora_layer *lora_layers; /* array to which aoei_lora.each of the configuration points, owned; NULL: none */
     aoei_judge judge;             /* the model is a language model that is used as a reranker */
     int new_head;         /* 1: the classification head is not in `weights`; its weights are random values (cross_encoder.h) */
+    int saved_head;       /* 1: the classification head is in `adapters` */
     int ignored_adapters; /* number of tensors in `adapters` that have no effect on embeddings */
     const char *prefix;   /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
     /* Name of the data type of all weights, such as "BF16" or "I8"; "mixed" if the types differ. The string is static. */

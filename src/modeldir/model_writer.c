@@ -6,8 +6,9 @@
  * - the folders of the modules after the pooling, such as a dense layer
  * - LICENSE and README.md
  * - the weights, which are written last
- * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format. It has no config.json
- * and no sentence-transformers files. All other files are written as for a complete model.
+ * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format, including those of a
+ * classification head. It has no config.json. Its only sentence-transformers file is that of the activation function of a
+ * cross-encoder. All other files are written as for a complete model.
  */
 #include "modeldir/model_writer.h"
 
@@ -95,8 +96,8 @@ static void free_list(tensor_list *list) {
     aoei_free(list->slot_of);
 }
 
-/* Fills the list. If m->only_adapters is 1, lists the weights of the adapters, with their names in PEFT. Otherwise, lists all
- * weights of the model and the tensors to copy. */
+/* Fills the list. If m->only_adapters is 1, lists the weights of the adapters and of a classification head, with their names in
+ * PEFT. Otherwise, lists all weights of the model and the tensors to copy. */
 static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_error *err) {
     const aoei_model_files *source = m->source;
     const int adapters = m->only_adapters;
@@ -110,13 +111,13 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
     for (size_t i = 0; i < n; i++) {
         aoei_slot *s = &list->slots[i];
         aoei_slot_describe(m->config, i, s);
-        if (s->absent || s->pooled || (s->adapter != 0) != adapters)
+        if (s->absent || s->pooled || (s->adapter || (adapters && s->classifier)) != adapters)
             continue;
         char bare[sizeof s->name];
         memcpy(bare, s->name, sizeof bare);
         if (adapters)
-            aoei_peft_name(s->name, sizeof s->name, aoei_adapters_prefix(source, m->config), bare);
-        if ((m->config->mlm_head || m->config->classes) && !s->head) /* a prefix such as "bert." for BertForMaskedLM */
+            aoei_peft_name(s->name, sizeof s->name, s->head ? "" : aoei_adapters_prefix(source, m->config), bare);
+        else if ((m->config->mlm_head || m->config->classes) && !s->head) /* a prefix such as "bert." for BertForMaskedLM */
             snprintf(s->name, sizeof s->name, "%s%.100s",
                      m->config->mlm_head ? m->config->arch->mlm_prefix : m->config->arch->head->prefix, bare);
         if (s->first) /* another slot begins the fused tensor that contains this weight */
@@ -269,6 +270,7 @@ static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_err
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
         (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = write_license(m, dir, err)) ||
+        (m->config->classes && (rc = aoei_cross_encoder_write_activation(m->settings, dir, err))) ||
         (rc = aoei_adapters_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "encoder/arch.h"
+#include "encoder/classification_head.h"
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "base/path.h"
@@ -489,16 +490,37 @@ static int add_each(json_t *config, const aoei_encoder_config *c) {
     return failed ? -1 : 0;
 }
 
+/* Sets "modules_to_save" to the modules of the classification head, which are trained completely. A module is named by the
+ * first component of its name, such as "pooler" for "pooler.dense", because PEFT adds "classifier" and "score" to the list and
+ * cannot save a module and its parent. Returns 0 or -1. */
+static int add_head(json_t *config, const aoei_encoder_config *c) {
+    const aoei_classification_head *h = c->arch->head;
+    json_t *names = json_array();
+    int failed = !names;
+    for (size_t i = 0; i < h->n && !failed; i++) {
+        char name[64];
+        if (!h->module[i].name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(h->module[i].name, "."), h->module[i].name);
+        failed = append_unique(names, name);
+    }
+    failed |= json_object_set_new(config, "modules_to_save", names);
+    return failed ? -1 : 0;
+}
+
 json_t *aoei_peft_to_json(const aoei_encoder_config *c, const char *base, const char *prefix) {
     const aoei_lora *l = &c->lora;
     json_t *names = target_names(l, c, 1), *name = aoei_name_json(base);
     json_t *alpha = l->alpha < 1e9 && floor(l->alpha) == l->alpha ? json_integer((json_int_t)l->alpha) : json_real(l->alpha);
     json_t *config =
         json_pack("{s:s, s:s, s:o, s:I, s:o, s:f, s:b, s:s, s:b, s:b, s:n, s:b, s:o}", "peft_type", "LORA", "task_type",
-                  *prefix ? "CAUSAL_LM" : "FEATURE_EXTRACTION", "base_model_name_or_path", name, "r", (json_int_t)l->r,
-                  "lora_alpha", alpha, "lora_dropout", l->dropout, "use_rslora", l->rank_stabilized, "bias", "none", "use_dora",
-                  0, "fan_in_fan_out", 0, "modules_to_save", "inference_mode", 1, "target_modules", names);
-    if (config && l->each && add_each(config, c)) {
+                  c->classes ? "SEQ_CLS"
+                  : *prefix  ? "CAUSAL_LM"
+                             : "FEATURE_EXTRACTION",
+                  "base_model_name_or_path", name, "r", (json_int_t)l->r, "lora_alpha", alpha, "lora_dropout", l->dropout,
+                  "use_rslora", l->rank_stabilized, "bias", "none", "use_dora", 0, "fan_in_fan_out", 0, "modules_to_save",
+                  "inference_mode", 1, "target_modules", names);
+    if (config && ((l->each && add_each(config, c)) || (c->classes && add_head(config, c)))) {
         json_decref(config);
         return NULL;
     }

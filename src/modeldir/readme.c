@@ -282,7 +282,9 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
     aoei_buffer b = {0};
     aoei_hub_name base;
     int rc = find_hub_base(&base, m);
-    put_title(&b, "peft", &base, "Adapters of a text-embedding model", 0);
+    const int cross_encoder = m->config->classes > 0;
+    put_title(&b, "peft", &base, cross_encoder ? "Adapters of a cross-encoder" : "Adapters of a text-embedding model",
+              cross_encoder);
     put(&b, "These are LoRA adapters in the format of Hugging Face PEFT. They do not contain the weights of the base model,\n"
             "whose path or name is in `adapter_config.json`. The base model with the adapters:\n\n");
     put_model(&b, m);
@@ -291,11 +293,14 @@ int aoei_adapters_readme(const aoei_model_contents *m, const char *dir, aoe_erro
     rc = rc ? rc : aoei_peft_append_targets(&b, l, m->config);
     aoei_buffer_printf(&b, " |\n| parameters of the adapters | %zu |\n",
                        aoei_parameter_count(m->config) - aoei_base_count(m->config));
-    put(&b,
+    aoei_buffer_printf(
+        &b,
         "\n## Use\n\nWith aoe, which finds the base model by its path or name in `adapter_config.json` unless another one is given:\n\n"
-        "```sh\naoe embed -m DIR < texts.txt\naoe train -m DIR -d more.tsv -o NEW\n```\n\n"
+        "```sh\n%s\naoe train -m DIR -d more.tsv%s -o NEW\n```\n\n"
         "With sentence-transformers and other programs, after merging the adapters into a copy of the base model:\n\n"
-        "```sh\naoe merge DIR -o MERGED\n```\n");
+        "```sh\naoe merge DIR -o MERGED\n```\n",
+        cross_encoder ? "aoe rerank -m DIR --query \"Who took off?\" texts.txt" : "aoe embed -m DIR < texts.txt",
+        cross_encoder ? " --method cross-encoder" : "");
     if (!rc && !(rc = put_license(&b, m, &base, dir)))
         rc = put_record(&b, m->record);
     return write_readme(&b, rc, dir, err);

@@ -215,7 +215,8 @@ static int is_new_head(const aoei_model_files *f, const aoei_slot *slot) {
     return f->new_head && (slot->classifier == 2 || !aoei_weight_find(f->weights, slot->head ? "" : f->prefix, slot->name));
 }
 
-/* Finds the tensors of the encoder, of the masked-LM head and of the classification head. Sets *int8 to 1 if one of these
+/* Finds the tensors of the encoder, of the masked-LM head and of the classification head. The weights of a head that the file
+ * of the adapters contains are found later (aoei_adapter_tensors_find). Sets *int8 to 1 if one of these
  * tensors is I8, and to 0 otherwise. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
     const int new_mlm_head = c->mlm_head && !has_head(f, c);
@@ -224,7 +225,8 @@ static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *
     for (size_t i = 0; i < aoei_slot_count(c) && !rc; i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        const int is_new = slot.classifier ? is_new_head(f, &slot) : slot.head && new_mlm_head;
+        const int is_new =
+            slot.classifier ? is_new_head(f, &slot) || aoei_adapters_saved(f, c, slot.name) : slot.head && new_mlm_head;
         if (!slot.absent && !slot.adapter && !slot.pooled && !is_new)
             rc = check_tensor(f, &slot, &f->tensors[i], err);
         if (!rc && f->tensors[i] && slot.stored_rows)

@@ -95,9 +95,6 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) || (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
         return aoei_fail(err, AOE_EARG,
                          "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
-    if (o->method == AOE_METHOD_CROSS_ENCODER && o->lora.r)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "options.lora.r: adapters of a cross-encoder are not supported; train all weights of the model");
     return aoei_method_check(o, err);
 }
 
@@ -184,10 +181,6 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     p->losses = aoei_calloc(n, sizeof *p->losses);
     aoei_examples *files = aoei_calloc(n, sizeof *files);
     int code = p->sources && p->losses && files ? AOE_OK : aoei_fail_nomem(err, n * sizeof *files);
-    if (!code && task->cross_encoder && t->base->config.lora.r)
-        code = aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: adapters of a cross-encoder are not supported; merge them into the base model first (aoe merge)",
-                         t->o->model);
     if (!code && p->has_teacher)
         code = open_teacher(p, t, err);
     if (!code)

@@ -281,9 +281,6 @@ static void test_errors(void **state) {
     r.o.teacher = r.model;
     expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.teacher");
     r.o.teacher = NULL;
-    r.o.lora.r = 4;
-    expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.lora.r");
-    r.o.lora.r = 0;
     r.o.args.model_options.pooling = AOE_POOLING_CLS;
     expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.pooling");
     r.o.args.model_options.pooling = AOE_POOLING_AUTO;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * tags: numbers threads
+ * Tests LoRA adapters of cross-encoders: training with a new and an existing head, equal results for all numbers of threads,
+ * chunks and after a resumed run, the files of the saved directory, merging, further training, and errors.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/support.h"
+#include "../support/train_run.h"
+#include "aoe_train.h"
+#include "base/json.h"
+#include "modeldir/safetensors.h"
+
+static void create(train_run *r) {
+    train_run_create(r);
+    r->o.method = AOE_METHOD_CROSS_ENCODER;
+    r->o.evaluate = NULL;
+    r->o.lora.r = 2;
+    r->o.args.lr = 0.02;
+}
+
+/* Opens the cross-encoder in dir and computes the scores of all pairs of the file `data`. Returns the number of scores. */
+static size_t scores_of(const char *dir, const char *data, float *scores) {
+    aoe_context *ctx = tiny_context(2);
+    aoe_model_options o;
+    aoe_model *m = NULL;
+    aoe_embedder *e = NULL;
+    aoe_pairs *p = NULL;
+    aoe_error err = {0};
+    aoe_text first[TRAIN_PAIRS] = {{0}}, second[TRAIN_PAIRS] = {{0}};
+    aoe_model_options_defaults(&o);
+    o.dtype = AOE_DTYPE_F32;
+    o.cross_encoder = 1;
+    if (aoe_pairs_load(&p, data, NULL, &err) || aoe_model_open(&m, ctx, dir, &o, &err) ||
+        aoe_embedder_create(&e, m, NULL, &err))
+        fail_msg("%s", err.message);
+    const size_t n = aoe_pairs_count(p), classes = aoe_model_classes(m);
+    assert_true(n <= TRAIN_PAIRS);
+    assert_true(aoe_model_is_cross_encoder(m));
+    for (size_t i = 0; i < n; i++) {
+        first[i] = aoe_pairs_text1(p, i);
+        second[i] = aoe_pairs_text2(p, i);
+    }
+    if (aoe_score_pairs(e, first, second, n, scores, NULL, &err))
+        fail_msg("%s", err.message);
+    aoe_pairs_free(p);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    return n * classes;
+}
+
+static void test_threads_chunks_and_resume(void **state) {
+    (void)state;
+    static const char *const names[] = {"one", "three", "chunks", "recompute", "resumed"};
+    train_run r;
+    char *weights = NULL;
+    size_t size = 0, got_size;
+    create(&r);
+    for (size_t k = 0; k < 5; k++) {
+        aoe_error err = {0};
+        train_run_output(&r, names[k]);
+        r.o.cache_chunk = k == 2 ? 3 : 0;
+        r.o.args.recompute = k == 3;
+        if (k == 4) {
+            r.stop_kind = AOE_TRAIN_STEP;
+            r.stop_step = 7;
+            assert_int_equal(train_run_go(&r, 1, &err), AOE_ECANCELLED);
+            r.stop_kind = -1;
+            r.o.args.resume = 1;
+        }
+        train_run_ok(&r, k == 1 ? 3 : 1);
+        char *got = train_run_read(&r, "adapter_model.safetensors", &got_size);
+        if (k == 0) {
+            weights = got;
+            size = got_size;
+            continue;
+        }
+        assert_int_equal(got_size, size);
+        assert_memory_equal(got, weights, size);
+        free(got);
+    }
+    free(weights);
+    train_run_destroy(&r);
+}
+
+/* Asserts that the saved file contains the tensors of the head and of one adapter, and nothing of the encoder. */
+static void expect_tensors(const train_run *r, size_t classes) {
+    aoei_safetensors *file;
+    aoe_error err = {0};
+    char *path = test_path(r->output, "adapter_model.safetensors");
+    if (aoei_safetensors_open(&file, path, &err))
+        fail_msg("%s", err.message);
+    const aoei_st_tensor *t = aoei_safetensors_find(file, "base_model.model.classifier.weight");
+    assert_non_null(t);
+    assert_true(t->n_dims == 2 && t->shape[0] == classes);
+    assert_non_null(aoei_safetensors_find(file, "base_model.model.classifier.bias"));
+    assert_non_null(aoei_safetensors_find(file, "base_model.model.bert.pooler.dense.weight"));
+    assert_non_null(aoei_safetensors_find(file, "base_model.model.bert.pooler.dense.bias"));
+    assert_non_null(aoei_safetensors_find(file, "base_model.model.bert.encoder.layer.1.attention.self.query.lora_A.weight"));
+    assert_int_equal(aoei_safetensors_count(file), 4 + 2 * 6 * 2); /* head, and six linear layers in two layers */
+    aoei_safetensors_close(file);
+    free(path);
+}
+
+/* Asserts that the adapters in the output directory and the model into which they are merged give equal scores. */
+static void expect_merged(const train_run *r, const float *scores, size_t n) {
+    aoe_context *ctx = tiny_context(1);
+    aoe_convert_options o;
+    aoe_error err = {0};
+    float merged[3 * TRAIN_PAIRS];
+    char *to = test_path(r->dir, "merged");
+    aoe_convert_options_defaults(&o);
+    o.merge = 1;
+    o.force = 1;
+    if (aoe_convert(ctx, r->output, to, &o, NULL, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(scores_of(to, r->data, merged), n);
+    assert_memory_equal(merged, scores, n * sizeof *merged);
+    aoe_context_destroy(ctx);
+    free(to);
+}
+
+/* The base model is an embedding model, which gets a new head. */
+static void test_new_head(void **state) {
+    (void)state;
+    train_run r;
+    float before[TRAIN_PAIRS], after[TRAIN_PAIRS];
+    create(&r);
+    train_run_ok(&r, 1);
+    expect_tensors(&r, 1);
+    char *text = train_run_read(&r, "adapter_config.json", NULL);
+    json_t *config = json_loads(text, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(config, "task_type")), "SEQ_CLS");
+    const json_t *saved = json_object_get(config, "modules_to_save");
+    assert_int_equal(json_array_size(saved), 2);
+    assert_string_equal(json_string_value(json_array_get(saved, 0)), "pooler");
+    assert_string_equal(json_string_value(json_array_get(saved, 1)), "classifier");
+    json_decref(config);
+    free(text);
+    text = train_run_read(&r, "README.md", NULL);
+    assert_non_null(strstr(text, "Adapters of a cross-encoder"));
+    assert_non_null(strstr(text, "aoe rerank -m DIR"));
+    free(text);
+    assert_int_equal(scores_of(r.output, r.data, before), TRAIN_PAIRS);
+    expect_merged(&r, before, TRAIN_PAIRS);
+    char *first = test_path(r.dir, "out");
+    r.o.args.model = first; /* the saved adapters and the saved head are trained further; with rate 0, nothing changes */
+    r.o.lora.r = 0;
+    r.o.args.lr = 0;
+    train_run_output(&r, "second");
+    train_run_ok(&r, 1);
+    expect_tensors(&r, 1);
+    assert_int_equal(scores_of(r.output, r.data, after), TRAIN_PAIRS);
+    assert_memory_equal(after, before, sizeof after);
+    r.o.args.lr = 0.02;
+    train_run_output(&r, "third");
+    train_run_ok(&r, 1);
+    scores_of(r.output, r.data, after);
+    assert_memory_not_equal(after, before, sizeof after);
+    free(first);
+    train_run_destroy(&r);
+}
+
+/* A head with another number of outputs replaces the saved head, and its activation is saved with the adapters. */
+static void test_classes(void **state) {
+    (void)state;
+    train_run r;
+    aoe_error err = {0};
+    float scores[3 * TRAIN_PAIRS];
+    create(&r);
+    train_run_ok(&r, 1);
+    char *first = test_path(r.dir, "out");
+    char *data = test_write_text(r.dir, "classes.tsv",
+                                 "text1\ttext2\tlabel\na\tb\t0\na\tc\t2\nb\tc\tneutral\nc\tc\tentailment\nb\ta\t0\n");
+    r.source.path = data;
+    r.o.args.model = first;
+    r.o.lora.r = 0;
+    r.o.classes = 3;
+    train_run_output(&r, "second");
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.new_head"));
+    r.o.new_head = 1;
+    train_run_ok(&r, 1);
+    expect_tensors(&r, 3);
+    char *text = train_run_read(&r, "config_sentence_transformers.json", NULL);
+    assert_non_null(strstr(text, "torch.nn.modules.linear.Identity"));
+    free(text);
+    assert_int_equal(scores_of(r.output, r.data, scores), 3 * TRAIN_PAIRS);
+    expect_merged(&r, scores, 3 * TRAIN_PAIRS);
+    free(data);
+    free(first);
+    train_run_destroy(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_chunks_and_resume),
+        cmocka_unit_test(test_new_head),
+        cmocka_unit_test(test_classes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
