@@ -197,15 +197,8 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
 };
 
 const cli_option cli_lora_table[CLI_LORA_COUNT] = {
-    {.name = "lora-r",
-     .field = "lora.r",
-     .kind = CLI_SIZE,
-     .value = "N",
-     AT(aoe_lora, r),
-     .min = 1,
-     .max = 65536,
-     .help = "add LoRA adapters of rank N and train only the adapters",
-     .fallback = "train the adapters in the model directory; if it contains none, train all weights"},
+    CLI_OPTION_LORA_R(AT(aoe_lora, r), "add LoRA adapters of rank N and train only the adapters",
+                      "train the adapters in the model directory; if it contains none, train all weights"),
     {.name = "lora-alpha",
      .field = "lora.alpha",
      .kind = CLI_REAL,

@@ -48,7 +48,7 @@ extern const cli_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_option
 extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
 extern const cli_option cli_table_table[CLI_TABLE_COUNT];    /* aoe_table_options */
 extern const cli_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options */
-extern const cli_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora */
+extern const cli_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora; the first option is --lora-r */
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);

@@ -57,6 +57,11 @@
             "the label LABEL",                                                                                                 \
         .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"                                               \
     }
+#define CLI_OPTION_LORA_R(target, about, usual)                                                                                \
+    {                                                                                                                          \
+        .name = "lora-r", .field = "lora.r", .kind = CLI_SIZE, .value = "N", target, .min = 1, .max = 65536, .help = about,    \
+        .fallback = usual                                                                                                      \
+    }
 #define CLI_OPTION_ORDERED(target)                                                                                             \
     { .name = "ordered", .kind = CLI_FLAG, target, .set = 1, .help = "treat (a, b) and (b, a) as different pairs" }
 #define CLI_OPTION_OUTPUT(target, form, about)                                                                                 \

@@ -58,6 +58,9 @@ static const cli_option table[] = {
      .fallback = "none"},
     CLI_OPTION_STORAGE("stored", .offset = offsetof(options, stored),
                        "with --shape: assumed data type of the weights in the model file: f32, bf16 or int8", "bf16"),
+    CLI_OPTION_LORA_R(.offset = offsetof(options, p.lora.r),
+                      "with --plan or --shape: assume training of new LoRA adapters of rank N",
+                      "training of the adapters in the model directory, or of all weights if it has no adapters"),
 };
 
 static void pair(cli_table *t, const char *key, const char *value) {
@@ -352,13 +355,10 @@ static int run_command(int argc, char **argv) {
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
     aoe_plan_options_defaults(&o.p);
-    cli_option lora[CLI_LORA_COUNT];
-    memcpy(lora, cli_lora_table, sizeof lora);
-    lora[0].help = "assume training of new LoRA adapters of rank N";
-    lora[0].fallback = "training of the adapters in the model directory, or of all weights if it has no adapters";
     const cli_group groups[] = {
         CLI_GROUP("memory estimate", table, &o),
-        CLI_GROUP("memory estimate of training with LoRA adapters (with --plan or --shape)", lora, &o.p.lora),
+        {"memory estimate of training with LoRA adapters (with --plan or --shape)", cli_lora_table + 1, CLI_LORA_COUNT - 1,
+         &o.p.lora},
         CLI_GROUP("model", cli_model_table, &o.model),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
