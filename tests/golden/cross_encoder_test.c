@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../support/support.h"
+#include "../support/tiny_model.h"
 #include "aoe.h"
 #include "base/json.h"
 
@@ -19,17 +20,6 @@ enum { MAX_PAIRS = 16, CLASSES = 2 };
 
 static const char *const names[] = {"albert", "bert",       "deberta", "distilbert", "electra",    "gte",
                                     "mpnet",  "modernbert", "qwen3",   "roberta",    "nomic_bert", "jina_bert"};
-
-static aoe_context *new_context(size_t threads) {
-    aoe_context_options o;
-    aoe_context *ctx;
-    aoe_error err = {0};
-    aoe_context_options_defaults(&o);
-    o.threads = threads;
-    if (aoe_context_create(&ctx, &o, &err))
-        fail_msg("%s", err.message);
-    return ctx;
-}
 
 static aoe_model *open_model(aoe_context *ctx, const char *dir, aoe_dtype dtype) {
     aoe_model_options o;
@@ -91,7 +81,7 @@ static void expect_logits(const char *name, size_t classes, aoe_dtype dtype, dou
     if (dtype == AOE_DTYPE_BF16)
         tolerance = bf16_tolerance(cases, tolerance);
     for (size_t run = 0; run < 2; run++) { /* one pair per batch and one thread; all pairs in one batch and three threads */
-        aoe_context *ctx = new_context(run ? 3 : 1);
+        aoe_context *ctx = tiny_context(run ? 3 : 1);
         aoe_model *m = open_model(ctx, dir, dtype);
         assert_int_equal(aoe_model_classes(m), classes);
         const size_t n = score(m, cases, run ? 4096 : 1, scores[run]);
@@ -144,7 +134,7 @@ static void score_with(aoe_context *ctx, int activation, float out[CLASSES]) {
 /* options.activation replaces the activation function of the model. */
 static void test_activation(void **state) {
     (void)state;
-    aoe_context *ctx = new_context(1);
+    aoe_context *ctx = tiny_context(1);
     float x[CLASSES], y[CLASSES];
     score_with(ctx, AOE_AUTO, x);
     score_with(ctx, AOE_SCORE_LOGIT, y);
@@ -172,7 +162,7 @@ static void test_activation(void **state) {
 /* Names of outputs are read from id2label. */
 static void test_class_names(void **state) {
     (void)state;
-    aoe_context *ctx = new_context(1);
+    aoe_context *ctx = tiny_context(1);
     aoe_model *m = open_model(ctx, GOLDEN "bert", AOE_DTYPE_F32);
     assert_null(aoe_model_class_name(m, 0)); /* the file has num_labels, but no id2label */
     assert_null(aoe_model_class_name(m, CLASSES));
@@ -190,7 +180,7 @@ static void test_language_model(void **state) {
 /* An embedding model has no head, and a cross-encoder computes no embeddings. */
 static void test_errors(void **state) {
     (void)state;
-    aoe_context *ctx = new_context(1);
+    aoe_context *ctx = tiny_context(1);
     aoe_model_options o;
     aoe_model_options_defaults(&o);
     aoe_error err = {0};
