@@ -151,11 +151,12 @@ typedef struct aoei_encoder_config {
     size_t n_modules;                      /* number of modules between the pooling and the normalization; 0: there are none */
     aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
     /* Cross-encoders (classification_head.h): number of scores of a pair of texts. The modules are then the classification
-     * head, whose weights are in the weight file of the model. 0: the model computes embeddings */
+     * head, whose weights are in the weight file of the model, unless head_in_modules is 1. 0: the model computes embeddings */
     size_t classes;
-    size_t head_rows; /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
-                         loss uses; 0: there is no training head */
-    size_t head_cols; /* number of columns of the training head */
+    int head_in_modules; /* cross-encoders: 1: the weights of the modules are in their folders, as in an embedding model */
+    size_t head_rows;    /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
+                            loss uses; 0: there is no training head */
+    size_t head_cols;    /* number of columns of the training head */
     int no_transform_bias;          /* 1: the dense layer of the masked-LM head has no bias */
     aoei_activation mlm_activation; /* activation function of the masked-LM head; AOEI_IDENTITY: `activation` */
     int mlm_head;                   /* 1: the model has a masked-LM head; its decoder uses the word embeddings as weight */

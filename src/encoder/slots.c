@@ -240,7 +240,7 @@ static void describe_module(const aoei_encoder_config *c, size_t i, size_t part,
         s->absent = !is_dense || m->residual != AOEI_RESIDUAL_WEIGHT;
     else
         s->absent = is_dense || is_norm ? part == AOEI_MODULE_BIAS && m->no_bias : 1;
-    if (c->classes && i < c->n_modules)
+    if (c->classes && !c->head_in_modules && i < c->n_modules)
         describe_classifier(c, i, part, s);
 }
 

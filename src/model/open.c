@@ -18,7 +18,7 @@
 #include "encoder/arch.h"
 #include "encoder/slots.h"
 #include "model/generated_weights.h"
-#include "model/judge_head.h"
+#include "model/logit_score_head.h"
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
 #include "model/weight_placement.h"
@@ -121,13 +121,15 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
     if (!rc && m->config.classes)
         rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), o, err);
-    if (o->activation != AOE_AUTO)
-        m->settings.activation = (aoe_score_activation)o->activation;
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
     if (!rc)
         rc = aoei_layer_pooling_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.layer_pooling, err);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
+    if (!rc && m->files.module_head)
+        rc = aoei_cross_encoder_modules_finish(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), err);
+    if (o->activation != AOE_AUTO)
+        m->settings.activation = (aoe_score_activation)o->activation;
     if (!rc)
         rc = aoei_model_keys_check(&m->files, &m->config, &m->ctx->log, err);
     if (!rc)
@@ -146,7 +148,7 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) || (rc = aoei_weights_place(m, mode, err)) ||
         (rc = aoei_weights_generate(m, mode->seed, err)) || (rc = check_weights_and_open_tokenizer(m, err)))
         return rc;
-    if (m->files.judge && (rc = aoei_judge_head_set(m, err)))
+    if (m->files.decoder && (rc = aoei_logit_score_head_set(m, err)))
         return rc;
     if (m->files.ignored_adapters)
         aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "encoder/arch.h"
+#include "model/reranker_template.h"
 #include "nn/batch.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
@@ -30,11 +31,12 @@ typedef struct block {
 
 /* The argument of the tasks. */
 typedef struct job {
-    const aoe_model *model;      /* borrowed */
-    const aoe_text *texts;       /* [n] texts, borrowed */
-    const aoe_text *second;      /* [n] pairs: second text of each pair, borrowed; NULL: no pairs */
-    size_t n;                    /* number of texts */
-    aoe_encode_options o[2];     /* tokenization options; the two elements differ in the prompt */
+    const aoe_model *model;                 /* borrowed */
+    const aoe_text *texts;                  /* [n] texts, borrowed */
+    const aoe_text *second;                 /* [n] pairs: second text of each pair, borrowed; NULL: no pairs */
+    const aoei_reranker_template *template; /* pairs: template into which they are inserted, borrowed; NULL: none */
+    size_t n;                               /* number of texts */
+    aoe_encode_options o[2];                /* tokenization options; the two elements differ in the prompt */
     const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all texts */
     int may_be_empty;            /* 1: a text may have no tokens */
     size_t max_length;           /* maximum number of tokens of a chunk if texts are not truncated; 0 if texts are truncated */
@@ -114,72 +116,6 @@ static int lowercase(const aoe_model *m, aoei_buffer *buffer, aoe_text *text, ao
     return AOE_OK;
 }
 
-/* The first and the last part of the template of Qwen3-Reranker, between which the instruction, the query and the document are
- * inserted. Each part is tokenized separately. */
-static const char judge_start[] =
-    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. Note that "
-    "the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n";
-static const char judge_end[] = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n";
-static const char judge_instruction[] = "Given a web search query, retrieve relevant passages that answer the query";
-
-/* Appends the tokens of a text, but at most `limit` tokens, to *out. */
-static int append_part(const aoe_tokenizer *t, aoe_ids *out, aoe_text text, size_t limit, aoe_error *err) {
-    const aoe_encode_options o = {.struct_size = sizeof o, .no_special_tokens = 1};
-    aoe_ids part = {0};
-    int code = aoe_tokenizer_encode(t, text, &o, &part, err);
-    const size_t n = part.n < limit ? part.n : limit;
-    int32_t *grown = code ? NULL : aoei_realloc_array(out->id, out->n + n + 1, sizeof *grown);
-    if (!code && !grown)
-        code = aoei_fail_nomem(err, (out->n + n) * sizeof *grown);
-    if (!code) {
-        out->id = grown;
-        out->capacity = out->n + n + 1;
-        if (n)
-            memcpy(out->id + out->n, part.id, n * sizeof *part.id);
-        out->n += n;
-        out->truncated |= n < part.n;
-    }
-    aoe_ids_free(&part);
-    return code;
-}
-
-/* Replaces *ids by the tokens of a pair in the template of a reranker that is a language model. The instruction is the prompt
- * without {text}, or the default. If the result has more than o->max_length tokens, the document is truncated. */
-static int encode_judged(const aoe_tokenizer *t, aoe_text query, aoe_text document, const aoe_encode_options *o, aoe_ids *ids,
-                         aoe_error *err) {
-    aoei_buffer body = {0};
-    aoe_ids end = {0};
-    const char *prompt = o->prompt ? o->prompt : judge_instruction, *mark = strstr(prompt, AOEI_PLACEHOLDER);
-    const size_t before = mark ? (size_t)(mark - prompt) : strlen(prompt);
-    aoei_buffer_append(&body, "<Instruct>: ", 12);
-    aoei_buffer_append(&body, prompt, before);
-    if (mark)
-        aoei_buffer_append(&body, mark + sizeof AOEI_PLACEHOLDER - 1, strlen(mark + sizeof AOEI_PLACEHOLDER - 1));
-    aoei_buffer_append(&body, "\n<Query>: ", 10);
-    aoei_buffer_append(&body, query.data, query.len);
-    aoei_buffer_append(&body, "\n<Document>: ", 13);
-    aoei_buffer_append(&body, document.data, document.len);
-    int code = body.failed ? aoei_fail_nomem(err, body.len) : AOE_OK;
-    ids->n = 0;
-    ids->truncated = 0;
-    if (!code)
-        code = append_part(t, &end, aoe_text_of(judge_end), SIZE_MAX, err);
-    if (!code)
-        code = append_part(t, ids, aoe_text_of(judge_start), SIZE_MAX, err);
-    if (!code && o->max_length && ids->n + end.n >= o->max_length)
-        code = aoei_fail(err, AOE_EARG,
-                         "options.max_length is %zu, but the template of the model alone has %zu tokens; increase it",
-                         o->max_length, ids->n + end.n);
-    if (!code)
-        code = append_part(t, ids, (aoe_text){.data = body.data, .len = body.len},
-                           o->max_length ? o->max_length - ids->n - end.n : SIZE_MAX, err);
-    if (!code)
-        code = append_part(t, ids, aoe_text_of(judge_end), SIZE_MAX, err);
-    aoe_ids_free(&end);
-    aoei_buffer_free(&body);
-    return code;
-}
-
 /* Tokenizes text or pair i and appends its tokens to c, the result of the task. `lowercased` (one per text of a pair) and `ids`
  * are buffers that are used for all texts of the task. */
 static int encode_one(const job *j, block *c, size_t i, aoei_buffer lowercased[2], aoe_ids *ids) {
@@ -190,7 +126,8 @@ static int encode_one(const job *j, block *c, size_t i, aoei_buffer lowercased[2
     if (code)
         return code;
     const aoe_encode_options *o = &j->o[j->prompt_index && j->prompt_index[i]];
-    code = j->second && j->model->settings.judge ? encode_judged(j->model->tokenizer, text, second, o, ids, &c->error)
+    code = j->second && j->template
+               ? aoei_reranker_template_encode(j->template, j->model->tokenizer, text, second, o, ids, &c->error)
            : j->second  ? aoe_tokenizer_encode_pair(j->model->tokenizer, text, second, o, ids, &c->error)
            : j->affixes ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->affixes[i].prefix,
                                                        &j->affixes[i].suffix, &c->error)
@@ -364,10 +301,15 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
              .may_be_empty = flags & MAY_BE_EMPTY};
     j.max_length = flags & COMPLETE ? s->max_length : 0;
     aoei_buffer lowercased[2] = {{0}, {0}};
+    aoei_reranker_template template = {{0}, {0}};
     int code = AOE_OK;
     memset(out, 0, sizeof *out);
     if (failed)
         *failed = (size_t)-1;
+    if (second && s->reranker_template && m->tokenizer) {
+        code = aoei_reranker_template_create(&template, m->tokenizer, err);
+        j.template = &template;
+    }
     for (size_t i = 0; i < 2 && !code; i++) {
         const char *prompt = prompts[i] ? prompts[i] : s->prompt;
         if (s->lowercase && *prompt) {
@@ -384,6 +326,7 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
         code = encode_all(&j, out, failed, err);
     if (!code && (code = mark_prompts(&j, out, err)))
         aoei_token_lists_free(out);
+    aoei_reranker_template_free(&template);
     aoei_buffer_free(&lowercased[0]);
     aoei_buffer_free(&lowercased[1]);
     return code;

@@ -14,6 +14,7 @@
 #include "encoder/arch.h"
 #include "encoder/classification_head.h"
 #include "modeldir/adapter_tensors.h"
+#include "modeldir/cross_encoder_modules.h"
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
 #include "modeldir/safetensors.h"
@@ -33,14 +34,14 @@ static int promises_head(const json_t *config) {
     return class_ends_with(config, CLASS_SUFFIX);
 }
 
-/* Returns how a language model is used as a reranker. */
-static aoei_judge judge_of(const aoei_encoder_config *c, const aoei_model_files *f) {
+/* Returns the decoder of a language model that is used as a reranker. */
+static aoei_decoder decoder_of(const aoei_encoder_config *c, const aoei_model_files *f) {
     const json_t *tied = json_object_get(f->config_json, "tie_word_embeddings");
     if (!class_ends_with(f->config_json, "ForCausalLM") || c->arch->head->pooling != AOE_POOLING_LAST_TOKEN || f->base_dir)
-        return AOEI_JUDGE_NONE;
+        return AOEI_DECODER_NONE;
     if (json_is_boolean(tied))
-        return json_is_true(tied) ? AOEI_JUDGE_TIED : AOEI_JUDGE_UNTIED;
-    return aoei_safetensors_find(f->weights, "lm_head.weight") ? AOEI_JUDGE_UNTIED : AOEI_JUDGE_TIED;
+        return json_is_true(tied) ? AOEI_DECODER_TIED : AOEI_DECODER_UNTIED;
+    return aoei_safetensors_find(f->weights, "lm_head.weight") ? AOEI_DECODER_UNTIED : AOEI_DECODER_TIED;
 }
 
 /* Returns the weight of the last layer of the head, or NULL if the files contain no head. If the file of adapters contains a
@@ -68,27 +69,57 @@ static int fail_no_head(const aoei_encoder_config *c, const aoei_model_files *f,
                      aoei_weights_dir(f), h->module[h->n - 1].name);
 }
 
+/* Marks a head that consists of modules, which aoei_cross_encoder_modules_finish completes. */
+static int open_module_head(aoei_model_files *f, const aoei_head_request *request, aoe_error *err) {
+    f->module_head = 1;
+    if (!request->new_classes)
+        return 0;
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: the head of this cross-encoder consists of modules (modules.json), which cannot be trained; train a new "
+        "head (options.new_head)",
+        f->dir);
+}
+
+/* Checks that the files contain the requested head. classes: number of classes of the head in the files, 0 if there is none. */
+static int check_head(const aoei_encoder_config *c, const aoei_model_files *f, const aoei_head_request *request, size_t classes,
+                      aoe_error *err) {
+    if (f->logit_score.given && !request->new_classes && !f->decoder)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the module LogitScore is supported only for causal language models, such as Qwen3", f->dir);
+    if (c->arch->head && f->new_head && !request->new_classes && !f->decoder)
+        return fail_no_head(c, f, err);
+    if (!f->new_head && request->new_classes && request->new_classes != classes)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the classification head has %zu output%s, but %zu %s needed; train a new head "
+                         "(options.new_head), or change options.classes",
+                         f->dir, classes, classes == 1 ? "" : "s", request->new_classes,
+                         request->new_classes == 1 ? "is" : "are");
+    return 0;
+}
+
 int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request, aoe_error *err) {
-    char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
-    if (!path)
-        return aoei_fail_nomem(err, 1);
     const aoei_st_tensor *last = c->arch->head ? find_head(c, f, &f->saved_head) : NULL;
     size_t classes = last && !f->saved_head ? aoei_head_classes(f->config_json) : 0;
-    int rc = 0;
+    aoei_module_head modules;
+    int rc = aoei_cross_encoder_modules_read(&modules, &f->logit_score, aoei_settings_dir(f), err);
+    if (rc)
+        return rc;
+    if (modules == AOEI_MODULE_HEAD_POOLED && !request->replace && !f->saved_head)
+        return open_module_head(f, request, err);
     if (last && !classes)
         classes = last->n_dims ? last->shape[0] : 0;
     f->new_head = !last || request->replace;
-    f->judge = c->arch->head && !last && !request->new_classes ? judge_of(c, f) : AOEI_JUDGE_NONE;
-    if (c->arch->head && f->new_head && !request->new_classes && !f->judge)
-        rc = fail_no_head(c, f, err);
-    else if (!f->new_head && request->new_classes && request->new_classes != classes)
-        rc =
-            aoei_fail(err, AOE_EARG,
-                      "%s: the classification head has %zu output%s, but %zu %s needed; train a new head "
-                      "(options.new_head), or change options.classes",
-                      f->dir, classes, classes == 1 ? "" : "s", request->new_classes, request->new_classes == 1 ? "is" : "are");
-    if (!rc)
-        rc = aoei_head_read(c, f->judge ? 1 : f->new_head ? request->new_classes : classes, f->config_json, path, err);
+    f->decoder = c->arch->head && !last && !request->new_classes ? decoder_of(c, f) : AOEI_DECODER_NONE;
+    if ((rc = check_head(c, f, request, classes, err)))
+        return rc;
+    char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
+    rc = path ? aoei_head_read(c,
+                               f->decoder    ? 1
+                               : f->new_head ? request->new_classes
+                                             : classes,
+                               f->config_json, path, err)
+              : aoei_fail_nomem(err, 1);
     aoei_free(path);
     return rc;
 }
@@ -147,7 +178,7 @@ static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const
                  *second = given(json_object_get(f->config_json, "sentence_transformers"), "activation_fn"),
                  *third = given(f->config_json, "sbert_ce_default_activation_function");
     s->activation = c->classes == 1 ? AOE_SCORE_SIGMOID : AOE_SCORE_LOGIT;
-    if (!rc && (first || second || third) && (!f->new_head || f->judge))
+    if (!rc && (first || second || third) && (!f->new_head || f->decoder))
         rc = parse_activation(&s->activation, first ? first : second ? second : third, first ? own : config, err);
     json_decref(root);
     aoei_free(config);
@@ -157,24 +188,21 @@ static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const
 
 /* Checks that modules.json, if it exists, describes a transformer with a classification head. */
 static int check_modules(const char *dir, aoe_error *err) {
-    json_t *root = NULL;
-    char *path = aoei_path_join(dir, "modules.json");
-    int rc = !path ? aoei_fail_nomem(err, strlen(dir)) : aoei_exists(path) ? aoei_json_load(&root, path, err) : 0;
-    for (size_t i = 1; i < json_array_size(root) && !rc; i++) {
-        const char *type = json_string_value(json_object_get(json_array_get(root, i), "type"));
-        const char *dot = type ? strrchr(type, '.') : NULL;
-        rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                       "%s: module '%.100s' is not supported in a cross-encoder; supported is a Transformer module with a "
-                       "classification head",
-                       path, dot ? dot + 1 : "");
-    }
-    json_decref(root);
-    aoei_free(path);
-    return rc;
+    aoei_module_head head;
+    aoei_logit_score score;
+    const int rc = aoei_cross_encoder_modules_read(&head, &score, dir, err);
+    if (rc || head == AOEI_MODULE_HEAD_NONE)
+        return rc;
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s/modules.json: the modules of this cross-encoder are not supported; supported are a Transformer with a "
+                     "classification head, Transformer and LogitScore, and Transformer, Pooling and Dense",
+                     dir);
 }
 
 int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
     int saved = 0;
+    if (f->module_head || f->logit_score.given)
+        return 1;
     if (!c->arch->head || !f->weights || !find_head(c, f, &saved))
         return 0;
     return saved || (promises_head(f->config_json) && !check_modules(aoei_settings_dir(f), NULL));
@@ -183,9 +211,11 @@ int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                                 const aoe_model_options *o, aoe_error *err) {
     const int of_embeddings =
-        !promises_head(f->config_json) && ((f->new_head && !f->judge) || (f->saved_head && strcmp(dir, f->dir) != 0));
+        !promises_head(f->config_json) && ((f->new_head && !f->decoder) || (f->saved_head && strcmp(dir, f->dir) != 0));
     int rc = f->new_head || of_embeddings ? 0 : check_modules(dir, err);
-    s->judge = f->judge != AOEI_JUDGE_NONE;
+    s->reranker_template = f->decoder != AOEI_DECODER_NONE;
+    if (!rc && f->decoder && f->logit_score.given)
+        rc = aoei_chat_template_read(&s->reranker_template, dir, err);
     if (of_embeddings) {
         json_decref(s->prompts);
         s->prompts = NULL;
@@ -209,6 +239,19 @@ int aoei_cross_encoder_write_activation(const aoei_settings *s, const char *dir,
     json_decref(root);
     aoei_free(path);
     return rc;
+}
+
+int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
+                                      aoe_error *err) {
+    const size_t n = aoei_settings_module_count(s);
+    if (!c->n_modules || n != c->n_modules || s->normalize || s->truncate_dim)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the modules of this cross-encoder are not supported; the supported modules after the pooling are "
+                         "Dense, LayerNorm and Dropout",
+                         dir);
+    c->classes = c->modules[n - 1].out;
+    c->head_in_modules = 1;
+    return read_activation(s, c, f, dir, err);
 }
 
 int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s) {

@@ -22,14 +22,20 @@ typedef struct aoei_head_request {
 /* Adds the classification head to c. f must be open. If the files contain a head, the number of its classes is read from
  * config.json or from the weight of its last layer. A head in the file of adapters (PEFT's modules_to_save) replaces the head
  * of the base model; f->saved_head is then set to 1. Otherwise, the head has request->new_classes classes, and f->new_head is
- * set to 1. Errors: AOE_EUNSUPPORTED (the architecture has no head), AOE_EFORMAT (config.json promises a head that is missing),
- * AOE_EARG (there is no head and no new head is requested; the head has another number of classes), AOE_ENOMEM. */
+ * set to 1. If the head consists of modules, f->module_head is set to 1, and c is completed by
+ * aoei_cross_encoder_modules_finish. Errors: AOE_EUNSUPPORTED (the architecture has no head), AOE_EFORMAT (config.json promises
+ * a head that is missing), AOE_EARG (there is no head and no new head is requested; the head has another number of classes),
+ * AOE_ENOMEM. */
 int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request, aoe_error *err);
 /* Sets s->activation, and replaces the settings that a classification head determines. dir: directory of the settings; o:
  * options of the caller. The prompts of an embedding model that gets a new head are dropped, because they are not prompts of
  * pairs. Errors: AOE_EUNSUPPORTED (the activation function or a module is not supported), AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                                 const aoe_model_options *o, aoe_error *err);
+/* Completes the configuration of a cross-encoder whose head consists of modules (f->module_head), after its modules are open:
+ * sets c->classes and s->activation. Errors: AOE_EUNSUPPORTED, AOE_EFORMAT, AOE_ENOMEM. */
+int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
+                                      aoe_error *err);
 /* Adds the class name, the labels and the activation function of a cross-encoder to config, the contents of a config.json.
  * Returns 0 or -1 if an allocation fails. */
 int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s);

@@ -13,9 +13,17 @@
 #include "encoder/slot_layout.h"
 #include "modeldir/safetensors.h"
 
-/* Rerankers that are language models (model/judge_head.h). AOEI_JUDGE_TIED: the decoder consists of the token embeddings;
- * AOEI_JUDGE_UNTIED: it is the tensor lm_head.weight. */
-typedef enum aoei_judge { AOEI_JUDGE_NONE, AOEI_JUDGE_TIED, AOEI_JUDGE_UNTIED } aoei_judge;
+/* The decoder of a language model that is used as a reranker (model/logit_score_head.h). AOEI_DECODER_NONE: the model is no
+ * such reranker; AOEI_DECODER_TIED: the decoder consists of the token embeddings; AOEI_DECODER_UNTIED: it is the tensor
+ * lm_head.weight. */
+typedef enum aoei_decoder { AOEI_DECODER_NONE, AOEI_DECODER_TIED, AOEI_DECODER_UNTIED } aoei_decoder;
+
+/* The module LogitScore of sentence-transformers: the score is the logit of a token, or the difference of two logits. */
+typedef struct aoei_logit_score {
+    int given;          /* 1: modules.json contains the module */
+    size_t true_token;  /* id of the token whose logit is the score */
+    size_t false_token; /* id of the token whose logit is subtracted; AOE_AUTO: none */
+} aoei_logit_score;
 
 typedef struct aoei_model_files {
     char *dir;      /* directory that was opened, owned */
@@ -37,7 +45,9 @@ typedef struct aoei_model_files {
      * owned. NULL: there are no fused tensors */
     aoei_st_tensor *parts;
     aoei_lora_layer *lora_layers; /* array to which aoei_lora.each of the configuration points, owned; NULL: none */
-    aoei_judge judge;             /* the model is a language model that is used as a reranker */
+    aoei_decoder decoder;         /* decoder, if the model is a language model that is used as a reranker */
+    aoei_logit_score logit_score; /* tokens of such a reranker */
+    int module_head;              /* 1: the head of a cross-encoder consists of a Pooling module and further modules */
     int new_head;         /* 1: the classification head is not in `weights`; its weights are random values (cross_encoder.h) */
     int saved_head;       /* 1: the classification head is in `adapters` */
     int ignored_adapters; /* number of tensors in `adapters` that have no effect on embeddings */

@@ -54,18 +54,20 @@ static int read_activation(aoei_dense_activation *f, const json_t *config, const
                      path, name);
 }
 
-int aoei_module_check_names(const json_t *config, const char *path, aoe_error *err) {
+int aoei_module_check_names(const json_t *config, int scores, const char *path, aoe_error *err) {
     static const char *const keys[] = {"module_input_name", "module_output_name"};
     for (size_t i = 0; i < 2; i++) {
         const char *name = NULL;
         const int rc = aoei_json_string(config, keys[i], &name, NULL, path, err);
         if (rc)
             return rc;
-        if (name && strcmp(name, "sentence_embedding") != 0)
+        if (name && strcmp(name, "sentence_embedding") != 0 && !(scores && i == 1 && !strcmp(name, "scores")))
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: %s '%s' is not supported; only modules that replace "
-                             "'sentence_embedding' are supported",
-                             path, keys[i], name);
+                             "'sentence_embedding' are supported%s",
+                             path, keys[i], name,
+                             strcmp(name, "scores") ? ""
+                                                    : "; the model is a cross-encoder, so score pairs with it (aoe rerank)");
     }
     return 0;
 }
@@ -98,10 +100,10 @@ static int read_dense(aoei_module *m, size_t index, const json_t *config, const 
     return 0;
 }
 
-/* Reads the configuration of a module. The caller has set m->kind and m->in. */
-static int read_config(aoei_module *m, size_t index, const json_t *config, const char *path, aoe_error *err) {
+/* Reads the configuration of a module. The caller has set m->kind and m->in. scores: see aoei_module_check_names. */
+static int read_config(aoei_module *m, size_t index, int scores, const json_t *config, const char *path, aoe_error *err) {
     size_t dimension = 0;
-    int rc = aoei_module_check_names(config, path, err);
+    int rc = aoei_module_check_names(config, scores, path, err);
     m->out = m->in;
     if (!rc && m->kind == AOEI_MODULE_DENSE)
         rc = read_dense(m, index, config, path, err);
@@ -113,7 +115,8 @@ static int read_config(aoei_module *m, size_t index, const json_t *config, const
 }
 
 /* Reads the module in the folder `module_dir` into m. Opens its weights as *file. */
-static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, const char *module_dir, aoe_error *err) {
+static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, int scores, const char *module_dir,
+                       aoe_error *err) {
     json_t *config = NULL;
     char *path = aoei_path_join(module_dir, "config.json");
     int rc = path ? 0 : aoei_fail_nomem(err, strlen(module_dir));
@@ -123,7 +126,7 @@ static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, co
     if (!rc && !optional && !json_is_object(config))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
-        rc = read_config(m, index, config, path, err);
+        rc = read_config(m, index, scores, config, path, err);
     if (!rc && (m->kind == AOEI_MODULE_DENSE || m->kind == AOEI_MODULE_LAYERNORM))
         rc = aoei_safetensors_open_dir(file, module_dir, err);
     json_decref(config);
@@ -146,7 +149,8 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *d
                              dir, type ? type : "", AOEI_MAX_MODULES);
         aoei_module m = {.kind = (aoei_module_kind)kind, .in = aoei_vector_dims(c)};
         char *module_dir = aoei_path_join(dir, at);
-        const int rc = module_dir ? open_module(&m, &f->modules[i], i, module_dir, err) : aoei_fail_nomem(err, strlen(dir));
+        const int rc = module_dir ? open_module(&m, &f->modules[i], i, f->module_head, module_dir, err)
+                                  : aoei_fail_nomem(err, strlen(dir));
         aoei_free(module_dir);
         if (rc)
             return rc;
@@ -171,7 +175,8 @@ static int find_weight(aoei_model_files *f, size_t slot, const aoei_slot *s, aoe
 }
 
 int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
-    if (c->classes) /* the modules are the classification head, whose weights are in the weight file of the model */
+    if (c->classes &&
+        !c->head_in_modules) /* the modules are the classification head, whose weights are in the weight file of the model */
         return 0;
     int rc = 0;
     for (size_t kind = 0; kind < AOEI_MODULE_WEIGHTS * c->n_modules && !rc; kind++) {
@@ -254,7 +259,7 @@ static int write_weights(const aoei_model_contents *m, size_t i, const char *fol
 }
 
 int aoei_modules_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    if (m->config->classes)
+    if (m->config->classes && !m->config->head_in_modules)
         return 0;
     int rc = 0;
     for (size_t i = 0; i < m->config->n_modules && !rc; i++) {

@@ -12,9 +12,10 @@
 #include "modeldir/contents.h"
 #include "modeldir/model_files.h"
 
-/* Checks the keys module_input_name and module_output_name of a module after the pooling. path: path of the file in messages.
+/* Checks the keys module_input_name and module_output_name of a module after the pooling. scores: 1 if the output of the module
+ * may be the scores of a cross-encoder. path: path of the file in messages.
  * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED (the module does not replace the vector of the text). */
-int aoei_module_check_names(const json_t *config, const char *path, aoe_error *err);
+int aoei_module_check_names(const json_t *config, int scores, const char *path, aoe_error *err);
 /* Reads the configurations of the modules in `modules` (see aoei_settings), whose folders are in `dir`, into c. Opens the
  * weights of the modules as f->modules. `modules` may be NULL. Errors: AOE_EFORMAT, AOE_ENOENT, AOE_EUNSUPPORTED (names the
  * file and the key), AOE_ENOMEM. */

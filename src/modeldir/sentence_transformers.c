@@ -277,8 +277,9 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
             "%s: module %zu, '%s', is not supported at this position (supported: Transformer, optionally WeightedLayerPooling, "
-            "Pooling, then any of Dense, LayerNorm, Dropout and Normalize)",
-            path, i, type);
+            "Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
+            path, i, type,
+            kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)" : "");
     if (is_first ? *at && !aoei_is_plain_folder(at) : !aoei_is_plain_folder(at))
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: path '%s' of module %zu is not supported; it must be a subfolder of the model directory", path,
@@ -300,7 +301,7 @@ static int remove_normalize(module_list *list, const char *dir, aoe_error *err) 
     char *path = NULL;
     int rc = load_optional(&config, &path, dir, json_string_value(json_object_get(last, "path")), "config.json", err);
     if (!rc && config)
-        rc = aoei_module_check_names(config, path, err);
+        rc = aoei_module_check_names(config, 0, path, err);
     list->normalize = 1;
     json_array_remove(list->after, n - 1);
     json_decref(config);

@@ -35,9 +35,9 @@ typedef struct aoei_settings {
     /* modules between the pooling and the normalization: JSON array of objects with the keys "type" ("Dense", "LayerNorm",
        "Dropout" or "Normalize") and "path" (folder in the model directory); owned; NULL: there are none */
     json_t *modules;
-    char *layer_pooling; /* folder of the module WeightedLayerPooling in the model directory, owned; NULL: none */
-    int lowercase;       /* 1: texts are lowercased before tokenization */
-    int judge;           /* 1: pairs are inserted into the template of a reranker that is a language model (text_batch.c) */
+    char *layer_pooling;             /* folder of the module WeightedLayerPooling in the model directory, owned; NULL: none */
+    int lowercase;                   /* 1: texts are lowercased before tokenization */
+    int reranker_template;           /* 1: pairs are inserted into the template of Qwen3-Reranker (model/reranker_template.h) */
     aoe_score_activation activation; /* cross-encoders: function that is applied to the logits of a pair */
     int exclude_prompt;              /* 1: the pooling leaves out the tokens of the prompt */
     size_t truncate_dim;             /* number of components to which embeddings are truncated after all modules and after the

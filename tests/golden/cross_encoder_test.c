@@ -177,6 +177,59 @@ static void test_language_model(void **state) {
     expect_logits("qwen3_reranker", 1, AOE_DTYPE_BF16, 4e-2);
 }
 
+/* Heads that modules.json describes: the logit of one token of a language model, and a Pooling module with further modules. */
+static void test_modules(void **state) {
+    (void)state;
+    expect_logits("logit_score", 1, AOE_DTYPE_F32, 1e-5);
+    expect_logits("pooled_modules", 3, AOE_DTYPE_F32, 4e-6);
+}
+
+/* Copies a golden directory, replaces one of its files, and expects that the directory is rejected with the given message. */
+static void expect_rejected(const char *name, const char *file, const char *content, const char *part) {
+    char from[128];
+    aoe_context *ctx = tiny_context(1);
+    aoe_model_options o;
+    aoe_model *m;
+    aoe_error err = {0};
+    snprintf(from, sizeof from, GOLDEN "%s", name);
+    char *dir = test_dir_create();
+    test_copy_dir(from, dir);
+    free(test_write_text(dir, file, content));
+    aoe_model_options_defaults(&o);
+    o.cross_encoder = 1;
+    assert_int_not_equal(aoe_model_open(&m, ctx, dir, &o, &err), 0);
+    if (!strstr(err.message, part))
+        fail_msg("the message is \"%s\"", err.message);
+    test_dir_remove(dir);
+    aoe_context_destroy(ctx);
+}
+
+static void test_bad_modules(void **state) {
+    (void)state;
+    expect_rejected("logit_score", "1_LogitScore/config.json", "{\"true_token_id\": 352, \"false_token_id\": null}",
+                    "names token 352");
+    expect_rejected("logit_score", "1_LogitScore/config.json", "{\"true_token_id\": 1, \"false_token_id\": 9000}",
+                    "names token 9000");
+    expect_rejected("logit_score", "1_LogitScore/config.json", "{\"false_token_id\": 3}", "true_token_id");
+    expect_rejected("logit_score", "1_LogitScore/config.json", "{\"true_token_id\": 3, \"module_input_name\": \"x\"}",
+                    "module_input_name 'x'");
+    expect_rejected("logit_score", "chat_template.jinja", "{{ messages[0].content }}", "chat template");
+    expect_rejected("logit_score", "modules.json",
+                    "[{\"type\": \"sentence_transformers.base.modules.transformer.Transformer\", \"path\": \"\"},"
+                    " {\"type\": \"sentence_transformers.cross_encoder.modules.logit_score.LogitScore\", \"path\": \"../x\"}]",
+                    "must be a subfolder");
+    expect_rejected("pooled_modules", "3_Dense/config.json",
+                    "{\"in_features\": 40, \"out_features\": 3, \"activation_function\": \"torch.nn.modules.linear.Identity\"}",
+                    "in_features is 40");
+    expect_rejected("pooled_modules", "3_Dense/config.json",
+                    "{\"in_features\": 32, \"out_features\": 4, \"activation_function\": \"torch.nn.modules.linear.Identity\"}",
+                    "does not have the shape");
+    expect_rejected("pooled_modules", "config_sentence_transformers.json", "{\"model_type\": \"SentenceTransformer\"}",
+                    "not a cross-encoder");
+    expect_rejected("pooled_modules", "config_sentence_transformers.json",
+                    "{\"model_type\": \"CrossEncoder\", \"activation_fn\": \"mine.Sigmoid\"}", "mine.Sigmoid");
+}
+
 /* An embedding model has no head, and a cross-encoder computes no embeddings. */
 static void test_errors(void **state) {
     (void)state;
@@ -212,7 +265,8 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),    cmocka_unit_test(test_bf16),       cmocka_unit_test(test_language_model),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_activation), cmocka_unit_test(test_class_names)};
+        cmocka_unit_test(test_f32),        cmocka_unit_test(test_bf16),        cmocka_unit_test(test_language_model),
+        cmocka_unit_test(test_modules),    cmocka_unit_test(test_bad_modules), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_activation), cmocka_unit_test(test_class_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,28 @@ char *test_read(const char *path, size_t *size) {
     return data;
 }
 
+void test_copy_dir(const char *from, const char *to) {
+    DIR *d = opendir(from);
+    assert_non_null(d);
+    for (const struct dirent *e = readdir(d); e; e = readdir(d)) {
+        struct stat info;
+        size_t size;
+        char *source = test_path(from, e->d_name), *target = test_path(to, e->d_name);
+        assert_int_equal(stat(source, &info), 0);
+        if (S_ISREG(info.st_mode)) {
+            char *content = test_read(source, &size);
+            free(test_write(to, e->d_name, content, size));
+            free(content);
+        } else if (e->d_name[0] != '.') {
+            assert_int_equal(mkdir(target, 0700), 0);
+            test_copy_dir(source, target);
+        }
+        free(source);
+        free(target);
+    }
+    closedir(d);
+}
+
 size_t test_count_entries(const char *dir) {
     DIR *d = opendir(dir);
     assert_non_null(d);

@@ -43,6 +43,9 @@ char *test_write_text(const char *dir, const char *name, const char *text);
  * the number of bytes without the NUL; size may be NULL. */
 char *test_read(const char *path, size_t *size);
 
+/* Copies the files and subdirectories of `from` to the directory `to`, which must exist. */
+void test_copy_dir(const char *from, const char *to);
+
 /* Returns the number of entries of a directory without "." and "..". Fails if the directory cannot be read. */
 size_t test_count_entries(const char *dir);
 

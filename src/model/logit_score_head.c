@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Computes the head of a reranker that is a language model.
  */
-#include "model/judge_head.h"
+#include "model/logit_score_head.h"
 
 #include <string.h>
 
@@ -28,11 +28,23 @@ static int find_token(size_t *id, const aoe_model *m, const char *word, aoe_erro
     return rc;
 }
 
+/* Checks that the tokens of the module LogitScore are in the vocabulary. */
+static int check_tokens(const aoe_model *m, aoe_error *err) {
+    const aoei_logit_score *s = &m->files.logit_score;
+    const size_t worst = s->false_token == AOE_AUTO || s->true_token > s->false_token ? s->true_token : s->false_token;
+    if (worst < m->config.vocab)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the module LogitScore names token %zu, but the model has only %zu tokens (vocab_size); download the "
+                     "model again",
+                     m->files.dir, worst, m->config.vocab);
+}
+
 /* Reads row `id` of the decoder to row[hidden]. */
 static int read_row(const aoe_model *m, float *row, size_t id, aoe_error *err) {
     const aoei_st_tensor *t =
-        m->files.judge == AOEI_JUDGE_UNTIED ? aoei_weight_find(m->files.weights, "", "lm_head.weight") : NULL;
-    if (m->files.judge != AOEI_JUDGE_UNTIED) {
+        m->files.decoder == AOEI_DECODER_UNTIED ? aoei_weight_find(m->files.weights, "", "lm_head.weight") : NULL;
+    if (m->files.decoder != AOEI_DECODER_UNTIED) {
         aoei_tensor_read(m->ctx, row, aoei_tensor_rows(m->weights[AOEI_W_WORD], id, 1));
         return 0;
     }
@@ -46,23 +58,24 @@ static int read_row(const aoe_model *m, float *row, size_t id, aoe_error *err) {
     return 0;
 }
 
-int aoei_judge_head_set(aoe_model *m, aoe_error *err) {
+int aoei_logit_score_head_set(aoe_model *m, aoe_error *err) {
     const size_t D = m->config.hidden;
     const aoei_tensor weight = m->weights[aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHT)];
-    size_t yes, no;
+    const aoei_logit_score *score = &m->files.logit_score;
+    size_t yes = score->true_token, no = score->false_token;
     if (!m->tokenizer)
         return aoei_fail(err, AOE_ENOENT, "%s: the directory contains no tokenizer; add tokenizer.json", m->files.dir);
     float *rows = aoei_malloc_array(2 * D, sizeof *rows);
     if (!rows)
         return aoei_fail_nomem(err, 2 * D * sizeof *rows);
-    int rc = find_token(&yes, m, "yes", err);
-    if (!rc)
+    int rc = score->given ? check_tokens(m, err) : find_token(&yes, m, "yes", err);
+    if (!rc && !score->given)
         rc = find_token(&no, m, "no", err);
     if (!rc)
         rc = read_row(m, rows, yes, err);
-    if (!rc)
+    if (!rc && no != AOE_AUTO)
         rc = read_row(m, rows + D, no, err);
-    for (size_t i = 0; i < D && !rc; i++)
+    for (size_t i = 0; i < D && !rc && no != AOE_AUTO; i++)
         rows[i] -= rows[D + i];
     if (!rc)
         aoei_tensor_write(m->ctx, weight, rows);
