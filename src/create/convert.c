@@ -108,6 +108,10 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
     int rc = aoei_convert_check(from, to, o, err);
     if (rc || (rc = open_complete(&m, ctx, from, o->base, err)))
         return rc;
+    if (aoei_is_language_model(&m->config, &m->files))
+        aoei_log_write(
+            &ctx->log, AOE_LOG_WARNING,
+            "%s: the head that predicts tokens is not copied; the new model computes embeddings and is not a reranker", from);
     if (!(rc = aoei_check_base_kept(m, to, err))) {
         aoei_model_contents contents;
         aoei_model_weight_reader rows;

@@ -208,6 +208,13 @@ int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
     return saved || (promises_head(f->config_json) && !check_modules(aoei_settings_dir(f), NULL));
 }
 
+int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f) {
+    char *path = aoei_path_join(aoei_settings_dir(f), "modules.json");
+    const int found = path && !aoei_exists(path) && c->arch->head && f->weights && decoder_of(c, f) != AOEI_DECODER_NONE;
+    aoei_free(path);
+    return found;
+}
+
 int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                                 const aoe_model_options *o, aoe_error *err) {
     const int of_embeddings =

@@ -45,6 +45,9 @@ int aoei_cross_encoder_write_activation(const aoei_settings *s, const char *dir,
 /* Returns 1 if the open files f contain a classification head that config.json names, and modules.json does not describe an
  * embedding model, or if the file of adapters contains a head. c: configuration of the model, with or without the head. */
 int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f);
+/* Returns 1 if the open files f contain a language model that may be a reranker (aoei_decoder): config.json names a class
+ * ...ForCausalLM, and there is no modules.json, so that it is not an embedding model. c: configuration of the model. */
+int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f);
 /* Returns 1 if the model in `dir` is a cross-encoder: config.json, or that of the base model of adapters, names a class
  * ...ForSequenceClassification. base: see aoei_peft_base. Returns 0 for all other directories, and if a file cannot be read. */
 int aoei_is_cross_encoder(const char *dir, const char *base);

@@ -49,3 +49,6 @@ fails "$AOE" convert json --dtype f32 -o new
 is_absent new
 "$AOE" convert -q bf16 --dtype f32 -o bf16 --force # input and output are the same directory
 "$AOE" info bf16 | grep '^stored' | sed 's/  */ /g'
+# The head of a language model is not copied.
+"$AOE" convert -q "$SRC/tests/golden/cross_encoders/qwen3_reranker" --dtype bf16 -o language 2>&1 | sed "s|$SRC/||"
+fails "$AOE" rerank -q -m language --query a text.txt
