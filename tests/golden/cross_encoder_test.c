@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/model_dir.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "aoe.h"
@@ -24,14 +25,10 @@ static const char *const names[] = {"albert", "bert",       "deberta", "distilbe
 static aoe_model *open_model(aoe_context *ctx, const char *dir, aoe_dtype dtype) {
     aoe_model_options o;
     aoe_model_options_defaults(&o);
-    aoe_error err = {0};
-    aoe_model *m;
     o.cross_encoder = 1;
     o.activation = AOE_SCORE_LOGIT;
     o.dtype = dtype;
-    if (aoe_model_open(&m, ctx, dir, &o, &err))
-        fail_msg("%s", err.message);
-    return m;
+    return test_model_open(ctx, dir, &o);
 }
 
 /* Computes the scores of the pairs in `cases`. batch_tokens: option of the embedder. */

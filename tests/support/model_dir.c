@@ -40,6 +40,14 @@ int test_model_end(void **state) {
     return 0;
 }
 
+aoe_model *test_model_open(aoe_context *ctx, const char *dir, const aoe_model_options *o) {
+    aoe_model *m;
+    aoe_error err = {0};
+    if (aoe_model_open(&m, ctx, dir, o, &err))
+        fail_msg("%s", err.message);
+    return m;
+}
+
 int test_model_open_once(void *dir) {
     aoe_error err;
     aoe_model *m = NULL;

@@ -52,6 +52,8 @@ extern aoe_context *test_model_context;
 int test_model_begin(void **state);
 int test_model_end(void **state);
 
+/* Opens the model in `dir` with options `o`, which may be NULL. Fails the test on an error. The caller closes the model. */
+aoe_model *test_model_open(aoe_context *ctx, const char *dir, const aoe_model_options *o);
 /* Opens the model in the directory `dir` (const char *) with default options, and closes it. Returns the error code. It is a
  * function for test_alloc_failures; its context is test_model_context. */
 int test_model_open_once(void *dir);

@@ -25,14 +25,6 @@ typedef struct vectors {
     float x[VECTORS][MAX_DIMS]; /* embeddings, padded with zeros */
 } vectors;
 
-static aoe_model *open_with(aoe_context *ctx, const char *dir, const aoe_model_options *o) {
-    aoe_model *m;
-    aoe_error err = {0};
-    if (aoe_model_open(&m, ctx, dir, o, &err))
-        fail_msg("%s", err.message);
-    return m;
-}
-
 /* Returns the embeddings of VECTORS fixed texts. */
 static vectors embed(aoe_model *m) {
     vectors v;
@@ -58,7 +50,7 @@ static vectors embed(aoe_model *m) {
 }
 
 static vectors embed_dir(aoe_context *ctx, const char *dir, const aoe_model_options *o) {
-    aoe_model *m = open_with(ctx, dir, o);
+    aoe_model *m = test_model_open(ctx, dir, o);
     const vectors v = embed(m);
     aoe_model_close(m);
     return v;
@@ -115,7 +107,7 @@ static void saves_and_opens(void **state) {
             aoe_error err = {0};
             o.prefix = prefixed ? kinds[kind].prefix : NULL;
             tiny_model_write(from, &o);
-            aoe_model *m = open_with(ctx, from, NULL);
+            aoe_model *m = test_model_open(ctx, from, NULL);
             assert_string_equal(m->files.prefix, prefixed ? kinds[kind].prefix : "");
             assert_int_equal(m->settings.pooling, m->config.arch->default_pooling);
             assert_int_equal(m->settings.max_length, m->config.arch->max_length(&m->config));
@@ -124,7 +116,7 @@ static void saves_and_opens(void **state) {
                 fail_msg("%s", err.message);
             aoei_encoder_config c = m->config;
             aoe_model_close(m);
-            m = open_with(ctx, to, NULL);
+            m = test_model_open(ctx, to, NULL);
             const vectors after = embed(m);
             assert_true(equal(&before, &after));
             assert_memory_equal(&c, &m->config, sizeof c);
@@ -157,7 +149,7 @@ static void keeps_bf16_as_stored(void **state) {
         c.storage = AOE_STORAGE_F32;
         if (rc || aoe_convert(ctx, narrow, wide, &c, NULL, &err))
             fail_msg("%s", err.message);
-        aoe_model *m = open_with(ctx, narrow, &bf16);
+        aoe_model *m = test_model_open(ctx, narrow, &bf16);
         for (size_t s = 0; s < aoei_slot_count(&m->config); s++) {
             aoei_slot d;
             aoei_slot_describe(&m->config, s, &d);
@@ -204,11 +196,11 @@ static void saves_the_attention_direction(void **state) {
     const vectors causal = embed_dir(ctx, from, &plain), half = embed_dir(ctx, from, &last), full = embed_dir(ctx, from, &all),
                   off = embed_dir(ctx, from, &none);
     assert_true(equal(&causal, &off) && !equal(&causal, &half) && !equal(&half, &full) && !equal(&causal, &full));
-    aoe_model *m = open_with(ctx, from, &last);
+    aoe_model *m = test_model_open(ctx, from, &last);
     if (aoei_model_save(m, to, NULL, &err))
         fail_msg("%s", err.message);
     aoe_model_close(m);
-    m = open_with(ctx, to, &plain);
+    m = test_model_open(ctx, to, &plain);
     const vectors again = embed(m);
     aoe_model_get_info(m, &info);
     assert_true(equal(&again, &half) && info.causal && info.bidirectional_from == 1 && info.kv_heads == 2);
@@ -273,7 +265,7 @@ static void creates_models(void **state) {
         o.tokenizer_from = from;
         if (aoe_init(ctx, to, &o, NULL, &err))
             fail_msg("%s", err.message);
-        aoe_model *m = open_with(ctx, to, NULL);
+        aoe_model *m = test_model_open(ctx, to, NULL);
         const aoei_encoder_config *c = &m->config;
         assert_string_equal(c->arch->model_type, types[i]);
         assert_int_equal(c->arch->max_length(c), i < 2 ? 38 : 40);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/model_dir.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "base/alloc.h"
@@ -33,14 +34,6 @@ static int tear_down(void **state) {
     free(model_dir);
     test_dir_remove(dir);
     return 0;
-}
-
-static aoe_model *open_model(aoe_context *ctx, const aoe_model_options *o) {
-    aoe_model *m;
-    aoe_error err = {0};
-    if (aoe_model_open(&m, ctx, model_dir, o, &err))
-        fail_msg("%s", err.message);
-    return m;
 }
 
 /* Returns TEXTS texts, some of them empty. Free them with free_texts(). */
@@ -70,7 +63,7 @@ static void test_lists(void **state) {
         aoe_model_options_defaults(&o);
         o.max_length = 9;
         o.prompt = "the {text} cat";
-        aoe_model *m = open_model(ctx, &o);
+        aoe_model *m = test_model_open(ctx, model_dir, &o);
         const aoe_encode_options e = {.struct_size = sizeof(aoe_encode_options), .max_length = 9, .prompt = "the {text} cat"};
         aoei_token_lists lists;
         size_t failed = 3, truncated_texts = 0;
@@ -97,7 +90,7 @@ static void test_lists(void **state) {
 static void test_no_texts(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
-    aoe_model *m = open_model(ctx, NULL);
+    aoe_model *m = test_model_open(ctx, model_dir, NULL);
     aoei_token_lists lists;
     assert_int_equal(aoei_encode_texts(m, NULL, 0, &lists, NULL, NULL), 0);
     assert_int_equal(lists.n, 0);
@@ -113,7 +106,7 @@ static void test_lowest_failure(void **state) {
     aoe_text *texts = make_texts();
     char bad[] = "the \xff";
     aoe_context *ctx = tiny_context(3);
-    aoe_model *m = open_model(ctx, NULL);
+    aoe_model *m = test_model_open(ctx, model_dir, NULL);
     for (size_t k = 0; k < sizeof failing / sizeof *failing; k++) {
         aoei_token_lists lists;
         aoe_error err = {0};

@@ -28,18 +28,10 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
     n_warnings += level == AOE_LOG_WARNING && !strstr(message, "\"note\""); /* test_config_json has this key */
 }
 
-static aoe_model *open_model(const char *from, const aoe_model_options *o) {
-    aoe_model *m;
-    aoe_error err;
-    if (aoe_model_open(&m, test_model_context, from, o, &err))
-        fail_msg("%s", err.message);
-    return m;
-}
-
 /* Computes the embeddings of `texts` with the model in `from`. Returns the number of components. v: [TEXTS, MAX_DIMS]; the rows
  * of the embeddings are consecutive. */
 static size_t embed(const char *from, const aoe_model_options *o, aoe_chunk chunk, float *v) {
-    aoe_model *m = open_model(from, o);
+    aoe_model *m = test_model_open(test_model_context, from, o);
     aoe_embedder *e;
     aoe_embedder_options options;
     aoe_error err;
@@ -117,7 +109,7 @@ static void truncates_after_all_modules(void **state) {
         for (size_t i = 0; i < TEXTS; i++)
             assert_memory_equal(got + 5 * i, whole + 8 * i, 5 * sizeof *got);
 
-        aoe_model *m = open_model(test_dir, NULL);
+        aoe_model *m = test_model_open(test_model_context, test_dir, NULL);
         aoe_model_get_info(m, &info);
         assert_true(info.dims == 5 && info.hidden == 8);
         aoe_model_close(m);
@@ -165,7 +157,7 @@ static void embed_prompted(const char *mode, int include_prompt, float *v) {
     snprintf(text, sizeof text, "{\"pooling_mode\": \"%s\", \"include_prompt\": %s}", mode, include_prompt ? "true" : "false");
     free(test_write_text(test_dir, "1_Pooling/config.json", text));
     free(test_write_text(test_dir, "config_sentence_transformers.json", "{\"prompts\": {\"query\": \"a b \"}}"));
-    aoe_model *m = open_model(test_dir, &o);
+    aoe_model *m = test_model_open(test_model_context, test_dir, &o);
     assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
     assert_int_equal(aoe_embed(e, &t, 1, v, NULL, NULL), 0);
     aoe_embedder_destroy(e);
@@ -337,7 +329,7 @@ static void keeps_the_similarity(void **state) {
         resave(to);
         for (int pass = 0; pass < 2; pass++) {
             char *own = test_path(to, "aoe.json");
-            aoe_model *m = open_model(to, NULL);
+            aoe_model *m = test_model_open(test_model_context, to, NULL);
             assert_string_equal(aoei_similarity_name(m->settings.similarity), names[i]);
             aoe_model_close(m);
             remove(own);

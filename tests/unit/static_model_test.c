@@ -96,14 +96,6 @@ static void write_model(const char *dir, const spec *s) {
     free(s->json ? test_write_text(dir, "tokenizer.json", tokenizer_json) : test_write_text(dir, "vocab.txt", vocab));
 }
 
-static aoe_model *open_model(aoe_context *ctx, const char *dir, const aoe_model_options *o) {
-    aoe_model *m;
-    aoe_error err;
-    if (aoe_model_open(&m, ctx, dir, o, &err))
-        fail_msg("%s", err.message);
-    return m;
-}
-
 /* Texts, and the ids of their tokens that are neither unknown nor special. */
 static const struct {
     const char *text;
@@ -186,7 +178,7 @@ static void opens_every_layout(void **state) {
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         char *dir = test_dir_create();
         write_model(dir, &layouts[i].s);
-        aoe_model *m = open_model(test_model_context, dir, NULL);
+        aoe_model *m = test_model_open(test_model_context, dir, NULL);
         aoe_model_info info;
         aoe_encode_options o;
         aoe_memory_plan plan;
@@ -221,7 +213,7 @@ static void bits_do_not_depend_on_batch_or_threads(void **state) {
     for (int tier = 0; tier <= (int)test_best_tier(); tier++)
         for (size_t threads = 1; threads <= 3; threads++) {
             aoe_context *ctx = test_context((aoei_tier)tier, threads);
-            aoe_model *m = open_model(ctx, dir, NULL);
+            aoe_model *m = test_model_open(ctx, dir, NULL);
             for (size_t k = 0; k < sizeof batch_tokens / sizeof *batch_tokens; k++)
                 check_vectors(m, batch_tokens[k], 0);
             aoe_model_close(m);
@@ -238,7 +230,7 @@ static void computes_in_bf16(void **state) {
     o.dtype = AOE_DTYPE_BF16;
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
-    aoe_model *m = open_model(test_model_context, dir, &o);
+    aoe_model *m = test_model_open(test_model_context, dir, &o);
     assert_int_equal(m->type, AOEI_BF16);
     check_vectors(m, 4096, 0); /* the token embeddings are exact in bf16 */
     aoe_model_close(m);
@@ -270,7 +262,7 @@ static void truncates_after_dropping(void **state) {
         aoe_model_options_defaults(&o);
         o.max_length = truncations[i].max_length;
         o.prompt = truncations[i].prompt;
-        aoe_model *m = open_model(test_model_context, dir, &o);
+        aoe_model *m = test_model_open(test_model_context, dir, &o);
         const aoe_text text = aoe_text_of(truncations[i].text);
         aoei_token_lists l;
         assert_int_equal(aoei_encode_for_inference(m, &text, 1, &l, NULL, NULL), 0);
@@ -289,7 +281,7 @@ static void needs_no_special_tokens(void **state) {
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
     free(test_write_text(dir, "vocab.txt", "a\nb\nc\nd\ne\nthe\ncat\n"));
-    aoe_model *m = open_model(test_model_context, dir, NULL);
+    aoe_model *m = test_model_open(test_model_context, dir, NULL);
     const aoe_text texts[] = {aoe_text_of("bird the [UNK] cat"), aoe_text_of("bird")};
     float v[2 * D];
     embed(m, 4096, texts, 2, v, NULL);
@@ -329,7 +321,7 @@ static void normalizes_as_specified(void **state) {
             free(test_write_text(dir, "modules.json", sources[i].modules));
         if (sources[i].own)
             free(test_write_text(dir, "aoe.json", sources[i].own));
-        aoe_model *m = open_model(test_model_context, dir, &o);
+        aoe_model *m = test_model_open(test_model_context, dir, &o);
         assert_int_equal(m->settings.normalize, sources[i].want);
         check_vectors(m, 4096, sources[i].want);
         aoe_model_close(m);
@@ -370,7 +362,7 @@ static void opens_sentence_transformers_models(void **state) {
             write_value(w, AOEI_ST_F32, i == 3 ? 1 : i == D ? 0.5f : 0); /* the output is component 3 plus 0.5 */
         assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
 
-        aoe_model *m = open_model(test_model_context, dir, NULL);
+        aoe_model *m = test_model_open(test_model_context, dir, NULL);
         aoe_encode_options o;
         aoe_embedder *e;
         aoe_error err;
@@ -390,7 +382,7 @@ static void opens_sentence_transformers_models(void **state) {
             if (pass == 0 && aoei_model_save(m, to, NULL, &err))
                 fail_msg("%s", err.message);
             aoe_model_close(m);
-            m = open_model(test_model_context, to, NULL);
+            m = test_model_open(test_model_context, to, NULL);
             assert_non_null(aoei_safetensors_find(m->files.weights, "embedding.weight"));
         }
         aoe_model_close(m);
@@ -418,7 +410,7 @@ static void embeds_long_texts(void **state) {
     for (size_t i = 0; i < N; i++)
         memcpy(text + 4 * i, i % 2 ? "cat " : "dog ", 4);
     write_model(dir, &(spec){0});
-    aoe_model *m = open_model(test_model_context, dir, &o);
+    aoe_model *m = test_model_open(test_model_context, dir, &o);
     const aoe_text texts[] = {aoe_text_of(text), aoe_text_of("the")};
     assert_int_equal(aoe_embedder_create(&e, m, NULL, NULL), 0);
     if (aoe_embed(e, texts, 2, v, info, &err))
@@ -495,12 +487,12 @@ static void saves_and_opens_again(void **state) {
     for (int k = 0; k < 2; k++) {
         char *dir = test_dir_create(), *to = test_path(dir, "to"), *again = test_path(dir, "again");
         write_model(dir, &(spec){.config = k ? model2vec_json : NULL, .json = k, .dtype = AOEI_ST_F16});
-        aoe_model *m = open_model(test_model_context, dir, NULL);
+        aoe_model *m = test_model_open(test_model_context, dir, NULL);
         aoe_error err;
         if (aoei_model_save(m, to, NULL, &err))
             fail_msg("%s", err.message);
         aoe_model_close(m);
-        m = open_model(test_model_context, to, NULL);
+        m = test_model_open(test_model_context, to, NULL);
         check_vectors(m, 4096, k);
         assert_string_equal(m->files.storage, "F32");
         assert_string_equal(m->settings.pooling_from, "aoe.json");
@@ -535,7 +527,7 @@ static void rejects_training_texts_without_tokens(void **state) {
     (void)state;
     char *dir = test_dir_create();
     write_model(dir, &(spec){0});
-    aoe_model *m = open_model(test_model_context, dir, NULL);
+    aoe_model *m = test_model_open(test_model_context, dir, NULL);
     const aoe_text texts[] = {aoe_text_of("the cat"), aoe_text_of("bird")};
     aoei_token_lists l;
     aoe_error err;
