@@ -135,6 +135,7 @@ $(LIB): $(OBJ)
 $(SHLIB): $(OBJ)
 	$(call say,LINK)
 	$(Q)$(CC) -shared -Wl,-soname,libaoe.so.0 $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)ln -sf libaoe.so $@.0
 
 $(BUILD)/aoe: $(CLI_OBJ) $(LIB)
 	$(call say,LINK)

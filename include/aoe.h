@@ -8,6 +8,7 @@
  *   aoe_train.h     loss functions, training, new models
  *   aoe_eval.h      evaluation, statistics, benchmarks
  *   aoe_data.h      tables and data tools
+ *   aoe_hub.h       models of the Hugging Face Hub
  *   aoe_annotate.h  training data from chat models (experimental)
  *
  * This example prints the text that is most similar to a question (examples/ contains complete programs):
@@ -166,8 +167,9 @@ AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE er
  *   2. ORG/NAME or NAME, optionally followed by @REVISION (a branch, a tag or a commit; default: main): a model of the Hugging
  *      Face Hub in the cache on this machine, which `aoe pull`, aoe_hub_pull or a Python program downloaded. The cache is
  *      $HF_HUB_CACHE, otherwise $HUGGINGFACE_HUB_CACHE, otherwise $HF_HOME/hub; HF_HOME is $XDG_CACHE_HOME/huggingface or
- *      ~/.cache/huggingface if it is not set. This function sends no requests.
- * Any other text is copied; aoe_model_open then reports that it does not exist. Errors: AOE_ENOENT (a name that contains '/' or
+ *      ~/.cache/huggingface if it is not set. NAME is also found as sentence-transformers/NAME. This function sends no
+ * requests. Any other text is copied; aoe_model_open then reports that it does not exist. Errors: AOE_ENOENT (a name that
+ * contains '/' or
  * '@' is not in the cache, or only a part of the model is; the message shows the command that downloads it), AOE_EARG (size is
  * too small), AOE_ENOMEM. */
 AOE_API int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *AOE_NULLABLE err);
@@ -316,7 +318,8 @@ struct aoe_model_options {
                                   (default): from the model directory, else no layer */
     const char *base;          /* adapters: directory of the base model; NULL (default): from adapter_config.json */
     /* Name of a prompt of the model directory, which is used instead of `prompt`; NULL (default): none. The name "document"
-     * means the first of the prompts "document", "passage" and "corpus" that exists. */
+     * means the first of the prompts "document", "passage" and "corpus" that exists. The prompts "query" and "document" of a
+     * model that has no such prompt are empty, as in sentence-transformers. */
     const char *prompt_name;
     /* 1: open a cross-encoder: a model with a classification head, which scores pairs of texts (aoe_score_pairs). A model that
      * is opened in this way computes no embeddings; `pooling` and `normalize` must be AUTO. 0 (default): open an embedding

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#define DEFAULT_ORGANIZATION "sentence-transformers/"
+
 static int copy(char *dir, size_t size, const char *path, aoe_error *err) {
     const size_t len = strlen(path);
     if (len >= size)
@@ -36,13 +38,25 @@ static int fail_missing(const char *text, int partial, aoe_error *err) {
     return rc;
 }
 
+/* Finds the snapshot of a model in the cache. A name without organization that the cache does not contain is completed to
+ * sentence-transformers/NAME, as in sentence-transformers. */
+static int find_snapshot(char **snapshot, const aoei_hub_name *hub, aoe_error *err) {
+    aoei_hub_name full = *hub;
+    const int rc = aoei_hub_snapshot(snapshot, hub, err);
+    if (rc || *snapshot || strchr(hub->id, '/') || strlen(hub->id) + strlen(DEFAULT_ORGANIZATION) > AOEI_HUB_ID_MAX)
+        return rc;
+    strcpy(full.id, DEFAULT_ORGANIZATION);
+    strcat(full.id, hub->id);
+    return aoei_hub_snapshot(snapshot, &full, err);
+}
+
 int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *err) {
     AOEI_CHECK(err, dir, name);
     aoei_hub_name hub;
     char *snapshot = NULL;
     if (aoei_exists(name) || !aoei_hub_name_parse(&hub, name))
         return copy(dir, size, name, err);
-    int rc = aoei_hub_snapshot(&snapshot, &hub, err);
+    int rc = find_snapshot(&snapshot, &hub, err);
     const int partial = snapshot && !aoei_hub_has_weights(snapshot);
     if (!rc && snapshot && !partial)
         rc = copy(dir, size, snapshot, err);

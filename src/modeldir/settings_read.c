@@ -72,8 +72,11 @@ static int select_prompt(aoei_partial_settings *s, const char *dir, const aoe_mo
     const char *template = aoei_prompt_find(s->prompts, o->prompt_name), *name;
     char names[256] = "";
     const json_t *v;
+    const int is_standard = !strcmp(o->prompt_name, "query") || !strcmp(o->prompt_name, "document");
     if (!template && o->prompt_optional)
         return 0;
+    if (!template && is_standard) /* every model of sentence-transformers has these two prompts; they are empty by default */
+        template = AOEI_PLACEHOLDER;
     if (template) {
         aoei_free(s->prompt);
         return aoei_partial_settings_set_prompt(s, template, err);

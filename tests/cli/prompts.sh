@@ -18,6 +18,12 @@ embed | cmp - named
 "$AOE" similarity -q -m model --prompt-name query 'the dog' 'a car' >named
 "$AOE" similarity -q -m model --prompt 'a cat: {text}' 'the dog' 'a car' | cmp - named
 fails "$AOE" embed -q -m model --prompt-name passages texts.txt
+# query and document exist in every model; without a text they are empty
+tiny_model plain
+embed_plain() { "$AOE" embed -q -m plain texts.txt "$@"; }
+embed_plain >named
+embed_plain --prompt-name query | cmp - named
+embed_plain --prompt-name document | cmp - named
 "$AOE" embed -q -m model --prompt-name query --prompt x texts.txt || echo "exit $?"
 # queries and documents
 mkdir -p beir/qrels

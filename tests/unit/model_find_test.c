@@ -80,6 +80,14 @@ static void test_finds(void **state) {
     expect_found(root, "org/name@refs/pr/1", "models--org--name/snapshots/" COMMIT);
     expect_found(root, "org/name@" COMMIT, "models--org--name/snapshots/" COMMIT);
     expect_found(root, "plain", "models--plain/snapshots/" COMMIT);
+    /* a name without organization is completed, unless the cache contains a model with this name */
+    put(root, "models--sentence-transformers--plain/snapshots/" COMMIT, "model.safetensors", "x");
+    put(root, "models--sentence-transformers--plain/refs", "main", COMMIT);
+    put(root, "models--sentence-transformers--short/snapshots/" COMMIT, "model.safetensors", "x");
+    put(root, "models--sentence-transformers--short/refs", "main", COMMIT);
+    expect_found(root, "plain", "models--plain/snapshots/" COMMIT);
+    expect_found(root, "short", "models--sentence-transformers--short/snapshots/" COMMIT);
+    expect_found(root, "short@main", "models--sentence-transformers--short/snapshots/" COMMIT);
 }
 
 static void expect_missing(const char *name, const char *part) {
