@@ -14,7 +14,10 @@ aoei_lora_layer aoei_lora_of(const aoei_lora *l, size_t layer, size_t index) {
 }
 
 double aoei_lora_scale(const aoei_lora *l, size_t layer, size_t index) {
-    const aoei_lora_layer a = aoei_lora_of(l, layer, index);
+    return aoei_lora_factor(l, aoei_lora_of(l, layer, index));
+}
+
+double aoei_lora_factor(const aoei_lora *l, aoei_lora_layer a) {
     return a.alpha / (l->rank_stabilized ? sqrt((double)a.r) : (double)a.r);
 }
 

@@ -49,6 +49,8 @@ typedef struct aoei_lora {
     /* [layers * AOEI_ADAPTERS] adapter of each linear layer, by encoder layer and adapter index, if ranks, alpha or targets
      * differ between layers; borrowed. `targets` is then the union over the layers. NULL: all adapters are equal */
     const aoei_lora_layer *each;
+    /* adapter of each module of a classification head according to adapter_config.json; such adapters are not trained */
+    aoei_lora_layer head[AOEI_MAX_MODULES];
     int magnitudes; /* 1: weight-decomposed adapters (DoRA): each row of a merged weight is scaled to a stored norm */
     int replaces;   /* 1: the file of the adapters also contains weights that replace weights of the base model */
 } aoei_lora;
@@ -56,8 +58,10 @@ typedef struct aoei_lora {
 /* Returns the rank and alpha of the adapter with index `index` (slot_layout.h) of encoder layer `layer`. The rank is 0 if there
  * is no such adapter. */
 aoei_lora_layer aoei_lora_of(const aoei_lora *l, size_t layer, size_t index);
-/* Returns the factor of the output of an adapter: alpha / sqrt(r) if rank_stabilized is 1, otherwise alpha / r. The arguments
- * are those of aoei_lora_of; the adapter must exist. */
+/* Returns the factor of the output of the adapter a, which must exist: alpha / sqrt(r) if l->rank_stabilized is 1, otherwise
+ * alpha / r. */
+double aoei_lora_factor(const aoei_lora *l, aoei_lora_layer a);
+/* Returns the factor of the output of an adapter. The arguments are those of aoei_lora_of; the adapter must exist. */
 double aoei_lora_scale(const aoei_lora *l, size_t layer, size_t index);
 
 #define AOEI_MAX_LAYERS ((size_t)1 << 10) /* maximum number of layers; all published encoders have fewer */

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "encoder/slots.h"
 #include "modeldir/adapter_tensors.h"
 #include "modeldir/peft.h"
 
@@ -100,6 +101,12 @@ int aoei_lora_configure(aoei_encoder_config *c, const aoei_model_files *f, const
                          "%s: training these adapters is not supported, because they %s; merge them first (aoe merge)", f->dir,
                          c->lora.magnitudes ? "are weight-decomposed (use_dora)"
                                             : "also replace weights of the base model (modules_to_save or bias)");
+    for (size_t i = aoei_pooled_slot(c, 0); c->classes && i < aoei_slot_count(c); i++)
+        if (aoei_head_adapter((const aoei_st_tensor *[2]){NULL}, f, c, i).r)
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: training these adapters is not supported, because a layer of the classification head has an "
+                             "adapter; merge them first (aoe merge)",
+                             f->dir);
     if (f->adapters)
         return change_saved(&c->lora, f->dir, wanted, err);
     if (wanted->r)

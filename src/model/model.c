@@ -21,6 +21,7 @@ void aoe_model_close(aoe_model *m) {
     aoei_aligned_free(m->memory.packed);
     aoei_aligned_free(m->memory.converted);
     aoei_aligned_free(m->memory.generated);
+    aoei_free(m->memory.head);
     aoei_aligned_free(m->memory.added);
     aoei_model_files_close(&m->files);
     aoei_free(m->weights);

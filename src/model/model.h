@@ -21,6 +21,7 @@ typedef struct aoei_weight_memory {
     size_t converted_bytes; /* size of `converted` */
     float *generated; /* weights that are not in the files, such as a new masked-LM head or new adapters; owned; NULL: none */
     float *added;     /* weights of the layer that was added after the pooling (extra_layers.h), owned; NULL: none */
+    float *head;      /* weights of a classification head into which adapters were merged, owned; NULL: none */
     void *packed;     /* packed copies of weights for inference (packed_weights.h), owned; NULL: none */
 } aoei_weight_memory;
 

@@ -22,6 +22,7 @@
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
 #include "model/weight_placement.h"
+#include "model/weight_rows.h"
 #include "modeldir/cross_encoder.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/model_keys.h"
@@ -147,6 +148,8 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
         return aoei_fail_nomem(err, n * sizeof *m->weights);
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) || (rc = aoei_weights_place(m, mode, err)) ||
         (rc = aoei_weights_generate(m, mode->seed, err)) || (rc = check_weights_and_open_tokenizer(m, err)))
+        return rc;
+    if (m->config.classes && (rc = aoei_head_adapters_merge(m, err)))
         return rc;
     if (m->files.decoder && (rc = aoei_logit_score_head_set(m, err)))
         return rc;

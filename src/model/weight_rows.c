@@ -10,6 +10,8 @@
 
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
+#include "base/alloc.h"
+#include "base/error.h"
 #include "base/pool.h"
 #include "modeldir/adapter_tensors.h"
 #include "nn/adapter.h"
@@ -73,4 +75,52 @@ void aoei_model_rows(const aoe_model *m, float *to, size_t slot, size_t first, s
                        aoei_lora_scale(&m->config.lora, layer, index));
     if (m->config.lora.magnitudes)
         scale_rows(m, rows, slot, first);
+}
+
+/* Writes to to[d->rows, d->cols] the weight `slot` of a classification head with its adapter, of rank and alpha a. */
+static int merge_head(const aoe_model *m, float *to, size_t slot, const aoei_slot *d, aoei_lora_layer a,
+                      const aoei_st_tensor *const pair[2], aoe_error *err) {
+    const size_t down = a.r * d->cols, up = d->rows * a.r;
+    float *matrices = aoei_malloc_array(down + up, sizeof *matrices);
+    if (!matrices)
+        return aoei_fail_nomem(err, (down + up) * sizeof *matrices);
+    aoei_st_to_float(matrices, pair[0]);
+    aoei_st_to_float(matrices + down, pair[1]);
+    const aoei_tensor weight = aoei_tensor_wrap(to, d->rows, d->cols);
+    aoei_model_rows(m, to, slot, 0, d->rows);
+    aoei_adapter_merge(m->ctx, weight, aoei_tensor_wrap(matrices, a.r, d->cols),
+                       aoei_tensor_wrap(matrices + down, d->rows, a.r), aoei_lora_factor(&m->config.lora, a));
+    if (m->config.lora.magnitudes)
+        scale_rows(m, weight, slot, 0);
+    aoei_free(matrices);
+    for (size_t i = 0; i < d->rows * d->cols; i++)
+        if (!isfinite(to[i]))
+            return aoei_fail(err, AOE_ENUMERIC, "%s: the adapter of '%s' contains NaN or infinity; download or train it again",
+                             m->files.dir, d->name);
+    return 0;
+}
+
+int aoei_head_adapters_merge(aoe_model *m, aoe_error *err) {
+    const size_t first = aoei_pooled_slot(&m->config, 0), n = aoei_slot_count(&m->config);
+    const aoei_st_tensor *pair[2];
+    size_t floats = 0, used = 0;
+    aoei_slot d;
+    int rc = 0;
+    for (size_t i = first; i < n; i++)
+        if (aoei_head_adapter(pair, &m->files, &m->config, i).r) {
+            aoei_slot_describe(&m->config, i, &d);
+            floats += d.rows * d.cols;
+        }
+    if (floats && !(m->memory.head = aoei_malloc_array(floats, sizeof *m->memory.head)))
+        return aoei_fail_nomem(err, floats * sizeof *m->memory.head);
+    for (size_t i = first; i < n && floats && !rc; i++) {
+        const aoei_lora_layer a = aoei_head_adapter(pair, &m->files, &m->config, i);
+        if (!a.r)
+            continue;
+        aoei_slot_describe(&m->config, i, &d);
+        rc = merge_head(m, m->memory.head + used, i, &d, a, pair, err);
+        m->weights[i] = aoei_tensor_wrap(m->memory.head + used, d.rows, d.cols);
+        used += d.rows * d.cols;
+    }
+    return rc;
 }

@@ -16,6 +16,8 @@
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
 
+#define SAVED ".modules_to_save." /* component of the name of a second copy of a saved bias */
+
 const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c) {
     return c->classes ? c->arch->head->prefix : c->causal ? f->prefix : "";
 }
@@ -62,13 +64,18 @@ static int check_tensor(const aoei_model_files *f, const aoei_encoder_config *c,
 
 /* Returns 1 if the tensor belongs to a module that has no effect: a head that the model does not use, or the pooler that
  * transformers adds to the encoder, unless it is a part of the head. PEFT stores copies of the original weights of a module in
- * modules_to_save; they have no effect either. */
-static int has_no_effect(const aoei_encoder_config *c, const char *name) {
+ * modules_to_save, and second copies of its biases; they have no effect either. */
+static int has_no_effect(const aoei_model_files *f, const aoei_encoder_config *c, const char *name) {
     static const char *const parts[] = {"lm_head.", ".original_module.", "cls.predictions.",
                                         /* parts of a classification head */
-                                        "pooler.", "classifier.", "score.", ".modules_to_save."};
+                                        "pooler.", "classifier.", "score.", SAVED};
     const size_t n = c->classes ? 3 : sizeof parts / sizeof *parts;
     const aoei_classification_head *h = c->classes ? NULL : c->arch->head;
+    const char *saved = c->classes ? strstr(name, SAVED) : NULL;
+    char copied[256];
+    snprintf(copied, sizeof copied, "%.*s%s", saved ? (int)(saved - name) : 0, name, saved ? saved + strlen(SAVED) - 1 : "");
+    if (saved && aoei_safetensors_find(f->adapters, copied))
+        return 1;
     for (size_t i = 0; i < n; i++)
         if (strstr(name, parts[i]))
             return 1;
@@ -148,10 +155,25 @@ static int replace_weight(aoei_model_files *f, const aoei_encoder_config *c, con
     return 0;
 }
 
+/* Returns 1 if the linear layer `slot` of the encoder or of a classification head has an adapter. */
+static int has_adapter(const aoei_model_files *f, const aoei_encoder_config *c, size_t slot) {
+    const aoei_st_tensor *pair[2];
+    return aoei_adapter_slot(c, slot) || aoei_head_adapter(pair, f, c, slot).r;
+}
+
 /* Returns 1 if t is the vector of magnitudes (DoRA) of an adapter. */
 static int is_magnitude(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
     for (size_t i = 0; i < aoei_slot_count(c) && c->lora.magnitudes; i++)
-        if (aoei_adapter_slot(c, i) && aoei_adapter_magnitudes(f, c, i) == t)
+        if (has_adapter(f, c, i) && aoei_adapter_magnitudes(f, c, i) == t)
+            return 1;
+    return 0;
+}
+
+/* Returns 1 if t is a matrix of an adapter of a classification head. */
+static int is_of_head(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t) {
+    const aoei_st_tensor *pair[2];
+    for (size_t i = aoei_pooled_slot(c, 0); c->classes && i < aoei_slot_count(c); i++)
+        if (aoei_head_adapter(pair, f, c, i).r && (t == pair[0] || t == pair[1]))
             return 1;
     return 0;
 }
@@ -169,14 +191,14 @@ static int check_others(aoei_model_files *f, const aoei_encoder_config *c, aoe_e
             slot++;
         if (slot < slots)
             continue;
-        if (has_no_effect(c, t->name)) {
+        if (has_no_effect(f, c, t->name)) {
             f->ignored_adapters += strstr(t->name, ".lora_A.") != NULL && !strstr(t->name, "lm_head.");
             continue;
         }
         const int rc = replace_weight(f, c, t, &found, err);
         if (rc)
             return rc;
-        if (!found && !is_magnitude(f, c, t))
+        if (!found && !is_magnitude(f, c, t) && !is_of_head(f, c, t))
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: tensor '%s' does not belong to an adapter of the target_modules in " AOEI_PEFT_CONFIG
                              "; only linear layers of the transformer layers can have adapters",
@@ -204,7 +226,7 @@ const aoei_st_tensor *aoei_adapter_magnitudes(const aoei_model_files *f, const a
 static int check_magnitudes(const aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     for (size_t i = 0; i < aoei_slot_count(c) && c->lora.magnitudes; i++) {
         aoei_slot d;
-        if (!aoei_adapter_slot(c, i))
+        if (!has_adapter(f, c, i))
             continue;
         aoei_slot_describe(c, i, &d);
         const aoei_st_tensor *t = aoei_adapter_magnitudes(f, c, i);
@@ -221,6 +243,40 @@ static int check_magnitudes(const aoei_model_files *f, const aoei_encoder_config
     return 0;
 }
 
+aoei_lora_layer aoei_head_adapter(const aoei_st_tensor *pair[2], const aoei_model_files *f, const aoei_encoder_config *c,
+                                  size_t slot) {
+    static const char *const ends[] = {"lora_A.weight", "lora_B.weight"};
+    const aoei_lora_layer none = {0};
+    const size_t first = aoei_pooled_slot(c, 0);
+    aoei_slot d;
+    char name[256];
+    if (!f->adapters || slot < first || aoei_slot_describe(c, slot, &d) || !d.classifier || d.absent || d.vector)
+        return none;
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%.*s%s", (int)(strlen(d.name) - strlen("weight")), d.name, ends[i]);
+        pair[i] = find(f, c, name);
+    }
+    return pair[0] || pair[1] ? c->lora.head[(slot - first) / AOEI_MODULE_WEIGHTS] : none;
+}
+
+/* Checks the matrices of the adapters of a classification head. */
+static int check_head_adapters(const aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    const aoei_st_tensor *pair[2];
+    int rc = 0;
+    for (size_t i = aoei_pooled_slot(c, 0); c->classes && i < aoei_slot_count(c) && !rc; i++) {
+        const size_t r = aoei_head_adapter(pair, f, c, i).r;
+        for (size_t k = 0; r && k < 2 && !rc; k++) {
+            aoei_slot d, matrix;
+            aoei_slot_describe(c, i, &d);
+            matrix = (aoei_slot){.rows = k ? d.rows : r, .cols = k ? r : d.cols};
+            snprintf(matrix.name, sizeof matrix.name, "%.*slora_%c.weight", (int)(strlen(d.name) - strlen("weight")), d.name,
+                     k ? 'B' : 'A');
+            rc = check_tensor(f, c, &matrix, pair[k], err);
+        }
+    }
+    return rc;
+}
+
 int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     if (!f->adapters)
         return 0;
@@ -234,6 +290,8 @@ int aoei_adapter_tensors_find(aoei_model_files *f, const aoei_encoder_config *c,
         if (rc)
             return rc;
     }
-    const int rc = check_magnitudes(f, c, err);
+    int rc = check_head_adapters(f, c, err);
+    if (!rc)
+        rc = check_magnitudes(f, c, err);
     return rc ? rc : check_others(f, c, err);
 }

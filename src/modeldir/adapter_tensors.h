@@ -18,6 +18,11 @@ const aoei_st_tensor *aoei_adapter_magnitudes(const aoei_model_files *f, const a
 /* Returns the tensor of f->adapters that replaces the weight `slot_name` (aoei_slot.name) of the base model or of its
  * classification head, or NULL if there is none. */
 const aoei_st_tensor *aoei_adapters_saved(const aoei_model_files *f, const aoei_encoder_config *c, const char *slot_name);
+/* Returns the rank and alpha of the adapter that f->adapters contains for the layer `slot` of a classification head, and sets
+ * pair[0] to lora_A [r, in] and pair[1] to lora_B [out, r]. Their shapes are checked by aoei_adapter_tensors_find. The rank is
+ * 0 if there is no such adapter. */
+aoei_lora_layer aoei_head_adapter(const aoei_st_tensor *pair[2], const aoei_model_files *f, const aoei_encoder_config *c,
+                                  size_t slot);
 /* Returns 1 if a tensor of f->adapters replaces a weight of the encoder. Replaced weights of a classification head do not
  * count. */
 int aoei_adapters_replace_encoder(const aoei_model_files *f, const aoei_encoder_config *c);

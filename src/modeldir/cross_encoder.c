@@ -19,8 +19,9 @@
 #include "modeldir/peft.h"
 #include "modeldir/safetensors.h"
 
-#define CLASS_SUFFIX      "ForSequenceClassification"
-#define ACTIVATION_MODULE "torch.nn.modules."
+#define CLASS_SUFFIX       "ForSequenceClassification"
+#define ACTIVATION_MODULE  "torch.nn.modules."
+#define TRANSFORMER_MODULE "sentence_transformers.base.modules.transformer.Transformer"
 
 /* Returns 1 if the class in the contents of a config.json ends with `suffix`. */
 static int class_ends_with(const json_t *config, const char *suffix) {
@@ -237,15 +238,30 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
     return rc ? rc : read_activation(s, c, f, dir, err);
 }
 
-int aoei_cross_encoder_write_activation(const aoei_settings *s, const char *dir, aoe_error *err) {
+/* Writes v to DIR/name and releases v. If v is NULL, returns AOE_ENOMEM, because an allocation failed. */
+static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
+    char *path = aoei_path_join(dir, name);
+    const int rc = v && path ? aoei_json_save(v, path, err) : aoei_fail_nomem(err, strlen(dir));
+    aoei_free(path);
+    json_decref(v);
+    return rc;
+}
+
+int aoei_cross_encoder_write_modules(const aoei_encoder_config *c, const aoei_settings *s, const char *dir, aoe_error *err) {
     char name[64];
     name_activation(name, sizeof name, s->activation);
-    char *path = aoei_path_join(dir, "config_sentence_transformers.json");
-    json_t *root = json_pack("{s:s, s:s}", "model_type", "CrossEncoder", "activation_fn", name);
-    const int rc = root && path ? aoei_json_save(root, path, err) : aoei_fail_nomem(err, strlen(dir));
-    json_decref(root);
-    aoei_free(path);
-    return rc;
+    int rc = save_json(json_pack("[{s:i, s:s, s:s, s:s}]", "idx", 0, "name", "0", "path", "", "type", TRANSFORMER_MODULE), dir,
+                       "modules.json", err);
+    if (!rc)
+        rc =
+            save_json(json_pack("{s:s, s:{s:{s:s, s:s}}, s:s, s:I, s:b, s:{s:I}}", "transformer_task",
+                                "sequence-classification", "modality_config", "text", "method", "forward", "method_output_name",
+                                "logits", "module_output_name", "scores", "max_seq_length", (json_int_t)s->max_length,
+                                "do_lower_case", s->lowercase, "config_kwargs", "num_labels", (json_int_t)c->classes),
+                      dir, "sentence_bert_config.json", err);
+    return rc ? rc
+              : save_json(json_pack("{s:s, s:s}", "model_type", "CrossEncoder", "activation_fn", name), dir,
+                          "config_sentence_transformers.json", err);
 }
 
 int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f, const char *dir,

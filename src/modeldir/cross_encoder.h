@@ -2,7 +2,8 @@
  * Cross-encoders in model directories: the classification head in the weight file, and the activation function of the scores.
  * Two formats are read: directories of transformers (and of sentence-transformers before version 5.4), whose config.json names
  * a class ...ForSequenceClassification, and directories of sentence-transformers since version 5.4, which also contain
- * modules.json. The first format is written; every version of sentence-transformers can read it.
+ * modules.json. The first format is written, because every version of sentence-transformers can read it; adapters of
+ * cross-encoders are written in the second format.
  */
 #ifndef AOEI_MODELDIR_CROSS_ENCODER_H
 #define AOEI_MODELDIR_CROSS_ENCODER_H
@@ -39,9 +40,10 @@ int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, 
 /* Adds the class name, the labels and the activation function of a cross-encoder to config, the contents of a config.json.
  * Returns 0 or -1 if an allocation fails. */
 int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s);
-/* Writes DIR/config_sentence_transformers.json with the activation function of the scores, for a directory of adapters, which
- * has no config.json. Errors: AOE_EIO, AOE_ENOMEM. */
-int aoei_cross_encoder_write_activation(const aoei_settings *s, const char *dir, aoe_error *err);
+/* Writes modules.json, sentence_bert_config.json and config_sentence_transformers.json to a directory of adapters, which has no
+ * config.json, in the format of sentence-transformers since version 5.4. The files contain the number of outputs, the maximum
+ * sequence length and the activation function of the scores. Errors: AOE_EIO, AOE_ENOMEM. */
+int aoei_cross_encoder_write_modules(const aoei_encoder_config *c, const aoei_settings *s, const char *dir, aoe_error *err);
 /* Returns 1 if the open files f contain a classification head that config.json names, and modules.json does not describe an
  * embedding model, or if the file of adapters contains a head. c: configuration of the model, with or without the head. */
 int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f);

@@ -7,8 +7,8 @@
  * - LICENSE and README.md
  * - the weights, which are written last
  * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format, including those of a
- * classification head. It has no config.json. Its only sentence-transformers file is that of the activation function of a
- * cross-encoder. All other files are written as for a complete model.
+ * classification head. It has no config.json. Only adapters of cross-encoders have sentence-transformers files. All other files
+ * are written as for a complete model.
  */
 #include "modeldir/model_writer.h"
 
@@ -270,7 +270,7 @@ static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_err
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
         (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = write_license(m, dir, err)) ||
-        (m->config->classes && (rc = aoei_cross_encoder_write_activation(m->settings, dir, err))) ||
+        (m->config->classes && (rc = aoei_cross_encoder_write_modules(m->config, m->settings, dir, err))) ||
         (rc = aoei_adapters_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);

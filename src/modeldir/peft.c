@@ -5,6 +5,7 @@
 #include "modeldir/peft.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,6 +329,27 @@ static int are_equal(const aoei_lora *lora, const aoei_lora_layer *each, const a
     return 1;
 }
 
+/* Sets lora->head to the adapters that the dense layers of a classification head have according to adapter_config.json. */
+static int match_head(aoei_lora *lora, const json_t *root, const aoei_encoder_config *c, const char *prefix, const char *file,
+                      aoe_error *err) {
+    const aoei_classification_head *h = c->arch->head;
+    int rc = 0;
+    for (size_t i = 0; h && i < h->n && !rc; i++) {
+        const aoei_head_module *m = &h->module[i];
+        char key[256];
+        if (m->kind != AOEI_MODULE_DENSE)
+            continue;
+        lora->head[i] = (aoei_lora_layer){.r = lora->r, .alpha = lora->alpha};
+        snprintf(key, sizeof key, "%s%s", m->in_encoder ? prefix : "", m->name);
+        rc = aoei_peft_match(&lora->head[i], root, key, SIZE_MAX, file, err);
+        if (!rc && lora->head[i].r && !(lora->head[i].alpha > 0 && lora->head[i].alpha <= AOEI_MAX_ALPHA))
+            rc = aoei_fail(err, AOE_EFORMAT,
+                           "%s: alpha_pattern contains %g, but alpha must be positive and at most 1e6; correct it", file,
+                           lora->head[i].alpha);
+    }
+    return rc;
+}
+
 /* Sets lora->r to the largest rank and checks all ranks and alphas. */
 static int check_each(aoei_lora *lora, const aoei_lora_layer *each, const aoei_encoder_config *c, const char *file,
                       aoe_error *err) {
@@ -405,7 +427,8 @@ int aoei_peft_read(aoei_lora *lora, aoei_lora_layer **each, const char *dir, con
     *each = NULL;
     int rc = load_config(&root, &file, dir, err);
     if (!rc && !(rc = aoei_peft_check(c, err)) && !(rc = check_supported(root, file, err)) &&
-        !(rc = read_settings(lora, root, c, file, err)))
+        !(rc = read_settings(lora, root, c, file, err)) &&
+        !(rc = match_head(lora, root, c, module_prefix(adapters, c), file, err)))
         rc = read_targets(lora, each, root, c, module_prefix(adapters, c), file, err);
     json_decref(root);
     aoei_free(file);

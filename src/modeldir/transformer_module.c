@@ -25,8 +25,8 @@ static const char *const model_keys[] = {"torch_dtype",
                                          "local_files_only",
                                          NULL};
 static const char *const config_keys[] = {
-    "torch_dtype", "dtype", "trust_remote_code", "attn_implementation", "use_cache", "output_hidden_states",
-    "revision",    "token", "cache_dir",         "local_files_only",    NULL};
+    "torch_dtype", "dtype", "trust_remote_code", "attn_implementation", "use_cache",  "output_hidden_states",
+    "revision",    "token", "cache_dir",         "local_files_only",    "num_labels", NULL};
 static const char *const processor_keys[] = {"trust_remote_code", "use_fast",         "padding_side",
                                              "model_max_length",  "revision",         "token",
                                              "cache_dir",         "local_files_only", NULL};

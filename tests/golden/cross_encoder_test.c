@@ -103,6 +103,13 @@ static void test_f32(void **state) {
         expect_logits(names[i], CLASSES, AOE_DTYPE_F32, 4e-6);
 }
 
+/* Tests adapters that PEFT wrote, with a saved classifier and an adapter of the pooler. */
+static void test_adapters(void **state) {
+    (void)state;
+    expect_logits("bert_adapters", CLASSES, AOE_DTYPE_F32, 4e-6);
+    expect_logits("bert_dora", CLASSES, AOE_DTYPE_F32, 4e-6);
+}
+
 static void test_bf16(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -264,6 +271,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f32),        cmocka_unit_test(test_bf16),        cmocka_unit_test(test_language_model),
         cmocka_unit_test(test_modules),    cmocka_unit_test(test_bad_modules), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_activation), cmocka_unit_test(test_class_names)};
+        cmocka_unit_test(test_activation), cmocka_unit_test(test_class_names), cmocka_unit_test(test_adapters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

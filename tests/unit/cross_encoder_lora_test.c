@@ -3,7 +3,9 @@
  * Tests LoRA adapters of cross-encoders: training with a new and an existing head, equal results for all numbers of threads,
  * chunks and after a resumed run, the files of the saved directory, merging, further training, and errors.
  */
+#include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,10 +190,91 @@ static void test_classes(void **state) {
     char *text = train_run_read(&r, "config_sentence_transformers.json", NULL);
     assert_non_null(strstr(text, "torch.nn.modules.linear.Identity"));
     free(text);
+    text = train_run_read(&r, "sentence_bert_config.json", NULL);
+    assert_non_null(strstr(text, "\"num_labels\": 3"));
+    free(text);
     assert_int_equal(scores_of(r.output, r.data, scores), 3 * TRAIN_PAIRS);
     expect_merged(&r, scores, 3 * TRAIN_PAIRS);
     free(data);
     free(first);
+    train_run_destroy(&r);
+}
+
+/* Writes to dir a copy of adapters that PEFT wrote for the classification head of tests/golden/cross_encoders/bert. In
+ * adapter_config.json, `key` has the JSON value `value`. If `damaged` is 1, a matrix of the head contains NaN. */
+static void write_golden(const char *dir, const char *key, const char *value, int damaged) {
+    static const char from[] = "tests/golden/cross_encoders/bert_adapters";
+    json_t *config = NULL;
+    aoei_safetensors *file;
+    aoe_error err = {0};
+    size_t size = 0;
+    char *weights = test_path(from, "adapter_model.safetensors"), *path = test_path(from, "adapter_config.json"),
+         *base = realpath("tests/golden/cross_encoders/bert", NULL), *bytes = test_read(weights, &size);
+    if (aoei_json_load(&config, path, &err) || aoei_safetensors_open(&file, weights, &err))
+        fail_msg("%s", err.message);
+    json_object_set_new(config, "base_model_name_or_path", json_string(base));
+    if (key)
+        json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL));
+    const aoei_st_tensor *t = aoei_safetensors_find(file, "base_model.model.bert.pooler.dense.lora_B.weight");
+    assert_non_null(t);
+    const float bad = (float)NAN;
+    size_t at = 0;
+    while (memcmp(bytes + at, t->data, t->bytes) != 0)
+        at++;
+    if (damaged)
+        memcpy(bytes + at, &bad, sizeof bad);
+    free(path);
+    free(weights);
+    char *text = json_dumps(config, 0);
+    free(test_write_text(dir, "adapter_config.json", text));
+    free(test_write(dir, "adapter_model.safetensors", bytes, size));
+    aoei_safetensors_close(file);
+    json_decref(config);
+    free(text);
+    free(base);
+    free(bytes);
+}
+
+static void expect_not_opened(const char *dir, const char *part) {
+    aoe_context *ctx = tiny_context(1);
+    aoe_model_options o;
+    aoe_model *m;
+    aoe_error err = {0};
+    aoe_model_options_defaults(&o);
+    o.cross_encoder = 1;
+    assert_int_not_equal(aoe_model_open(&m, ctx, dir, &o, &err), 0);
+    if (!strstr(err.message, part))
+        fail_msg("'%s' does not contain '%s'", err.message, part);
+    aoe_context_destroy(ctx);
+}
+
+/* Adapters of a layer of the head can be used and merged, but not trained. */
+static void test_adapted_head(void **state) {
+    (void)state;
+    train_run r;
+    aoe_error err = {0};
+    float scores[2 * TRAIN_PAIRS];
+    create(&r);
+    char *start = test_path(r.dir, "out");
+    assert_int_equal(mkdir(r.output, 0777), 0);
+    write_golden(start, NULL, NULL, 0);
+    assert_int_equal(scores_of(r.output, r.data, scores), 2 * TRAIN_PAIRS);
+    expect_merged(&r, scores, 2 * TRAIN_PAIRS);
+    r.o.args.model = start;
+    r.o.lora.r = 0;
+    r.o.classes = 2;
+    train_run_output(&r, "second");
+    assert_int_equal(train_run_go(&r, 1, &err), AOE_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "a layer of the classification head has an adapter"));
+    write_golden(start, "rank_pattern", "{\"query\": 1, \"pooler.dense\": 1}", 0);
+    expect_not_opened(start, "pooler.dense.lora_A.weight' does not have the shape [1, ");
+    write_golden(start, "alpha_pattern", "{\"pooler.dense\": -1}", 0);
+    expect_not_opened(start, "alpha_pattern contains -1");
+    write_golden(start, "target_modules", "[\"query\", \"intermediate.dense\"]", 0);
+    expect_not_opened(start, "does not belong to an adapter");
+    write_golden(start, NULL, NULL, 1);
+    expect_not_opened(start, "the adapter of 'pooler.dense.weight' contains NaN or infinity");
+    free(start);
     train_run_destroy(&r);
 }
 
@@ -200,6 +283,7 @@ int main(void) {
         cmocka_unit_test(test_threads_chunks_and_resume),
         cmocka_unit_test(test_new_head),
         cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_adapted_head),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
