@@ -12,6 +12,7 @@
 #include "encoder/arch.h"
 #include "model/reranker_template.h"
 #include "nn/batch.h"
+#include "tokenizer/input_names.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
 
@@ -36,7 +37,8 @@ typedef struct job {
     const aoe_text *second;                 /* [n] pairs: second text of each pair, borrowed; NULL: no pairs */
     const aoei_reranker_template *template; /* pairs: template into which they are inserted, borrowed; NULL: none */
     size_t n;                               /* number of texts */
-    aoe_encode_options o[2];                /* tokenization options; the two elements differ in the prompt */
+    int types;                   /* 1: the tokens have token types: those of pairs, if the tokenizer passes them to the model */
+    aoe_encode_options o[2];     /* tokenization options; the two elements differ in the prompt */
     const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all texts */
     int may_be_empty;            /* 1: a text may have no tokens */
     size_t max_length;           /* maximum number of tokens of a chunk if texts are not truncated; 0 if texts are truncated */
@@ -47,11 +49,6 @@ typedef struct job {
     block *blocks;               /* [number of tasks] results of the tasks, owned */
 } job;
 
-/* Returns 1 if the tokens of the job have token types, as pairs for a model with several token types have. */
-static int has_types(const job *j) {
-    return j->second && j->model->config.token_types > 1;
-}
-
 /* Appends the token ids and token types of a text or a pair to the result of a task. On failure, sets c->error. */
 static int append_ids(const job *j, block *c, const aoe_ids *ids) {
     if (c->capacity - c->n < ids->n) {
@@ -60,15 +57,15 @@ static int append_ids(const job *j, block *c, const aoe_ids *ids) {
         if (!grown)
             return aoei_fail_nomem(&c->error, capacity * sizeof *grown);
         c->ids = grown;
-        uint8_t *types = has_types(j) ? aoei_realloc_array(c->types, capacity, sizeof *types) : NULL;
-        if (has_types(j) && !types)
+        uint8_t *types = j->types ? aoei_realloc_array(c->types, capacity, sizeof *types) : NULL;
+        if (j->types && !types)
             return aoei_fail_nomem(&c->error, capacity * sizeof *types);
         c->types = types;
         c->capacity = capacity;
     }
     if (ids->n)
         memcpy(c->ids + c->n, ids->id, ids->n * sizeof *ids->id);
-    for (size_t t = 0; t < ids->n && has_types(j); t++)
+    for (size_t t = 0; t < ids->n && j->types; t++)
         c->types[c->n + t] = ids->type && ids->type[t] < j->model->config.token_types ? ids->type[t] : 0;
     c->n += ids->n;
     return AOE_OK;
@@ -178,8 +175,8 @@ static int join_blocks(const job *j, size_t n_blocks, aoei_token_lists *out, siz
         total += c->n;
     }
     out->ids = aoei_malloc_array(total ? total : 1, sizeof *out->ids);
-    out->types = has_types(j) ? aoei_malloc_array(total ? total : 1, sizeof *out->types) : NULL;
-    if (!out->ids || (has_types(j) && !out->types))
+    out->types = j->types ? aoei_malloc_array(total ? total : 1, sizeof *out->types) : NULL;
+    if (!out->ids || (j->types && !out->types))
         return aoei_fail_nomem(err, total * sizeof *out->ids);
     size_t at = 0;
     for (size_t k = 0; k < n_blocks; k++) {
@@ -297,6 +294,8 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
              .texts = texts,
              .second = second,
              .n = n,
+             .types = second && m->config.token_types > 1 && m->tokenizer &&
+                      aoei_tokenizer_passes_types(m->tokenizer, m->files.config_json),
              .prompt_index = prompt_index,
              .may_be_empty = flags & MAY_BE_EMPTY};
     j.max_length = flags & COMPLETE ? s->max_length : 0;

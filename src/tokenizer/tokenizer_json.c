@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "tokenizer/input_names.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_config.h"
@@ -30,7 +31,8 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const 
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: version \"%s\" is not supported; save the tokenizer as version 1.0", path,
                          version);
     aoei_tokenizer_keys_collect(&t->unknown, root);
-    if ((rc = aoei_tokenizer_config_apply(root, config, config_path, err)) ||
+    if ((rc = aoei_input_names_read(&t->token_types, config, config_path, err)) ||
+        (rc = aoei_tokenizer_config_apply(root, config, config_path, err)) ||
         (rc = aoei_normalizer_read(&t->normalizer, json_object_get(root, "normalizer"), path, err)) ||
         (rc = aoei_pretokenizer_read(&t->pretokenizer, json_object_get(root, "pre_tokenizer"), path, err)) ||
         (rc = aoei_postprocessor_read(&t->post, json_object_get(root, "post_processor"), path, err)) ||

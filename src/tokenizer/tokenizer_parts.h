@@ -26,6 +26,7 @@ struct aoe_tokenizer {
     aoei_subword model;
     aoei_postprocessor post;
     int truncate_left; /* 1: texts that are too long are truncated at their start; 0: at their end */
+    int token_types; /* 1: transformers passes token types of pairs to the model, 0: it does not; AOE_AUTO: see input_names.h */
     aoei_kept_file file[AOEI_FILE_COUNT];
     aoei_unknown_keys unknown; /* keys of tokenizer.json that are ignored */
 };

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "tokenizer/bpe_read.h"
+#include "tokenizer/input_names.h"
 #include "tokenizer/listed_tokens.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer.h"
@@ -314,6 +315,7 @@ int aoei_tokenizer_read_vocab(aoe_tokenizer *t, const aoei_vocab_files *files, c
         (rc = load(&r.config, &r.config_path, &r, AOEI_FILE_CONFIG, files->config)) ||
         (rc = load(&r.map, &r.map_path, &r, AOEI_FILE_SPECIAL_MAP, files->special_map)) ||
         (rc = load(&r.added, &r.added_path, &r, AOEI_FILE_ADDED_TOKENS, files->added_tokens)) || (rc = read_parts(&r, files)) ||
+        (rc = aoei_input_names_read(&t->token_types, r.config, r.config_path, err)) ||
         (rc = aoei_tokenizer_config_truncation(t, NULL, r.config, r.config_path, err)) || (rc = add_listed(&r)) ||
         (rc = add_specials(&r)) || (rc = aoei_tokenizer_finish(t, r.config_path, err)))
         goto done;

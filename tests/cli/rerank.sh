@@ -33,6 +33,17 @@ rerank -q --pairs many.tsv --class relevant -f tsv | sed 1d | sort -u | cmp - on
 # A prompt is added to the query.
 printf 'w2 w3\n' | rerank -q --query 'w9' --prompt 'w1 {text}' --class relevant -f tsv >prompt
 printf 'w2 w3\n' | rerank -q --query 'w1 w9' --class relevant -f tsv | cmp - prompt
+# Token types are passed to the model only if the tokenizer of transformers passes them.
+rm -rf plain typed
+cp -r model plain
+cp -r model typed
+echo '{"model_input_names": ["input_ids", "attention_mask"]}' >plain/tokenizer_config.json
+echo '{"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}' >typed/tokenizer_config.json
+for name in plain typed; do
+    printf 'w2 w3\n' | "$AOE" rerank -q -m $name --dtype f32 --query w1 --class relevant -f tsv | sed -n 2p | cut -f 2 >$name.score
+done
+cmp typed.score one
+fails cmp -s plain.score typed.score
 # Warnings: empty input, empty and truncated texts.
 rerank -q --query w1 --class 1 </dev/null
 printf 'text1\ttext2\nw1 w2 w3\t\nw1 w2 w3\tw4\n' >long.tsv

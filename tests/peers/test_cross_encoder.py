@@ -99,6 +99,22 @@ def test_older_directories(aoe, tmp_path, key):
     assert np.abs(rerank(aoe, folder, cross_encoders.PAIRS) - want).max() < 2e-6
 
 
+@pytest.mark.parametrize("name", ["bert", "electra", "albert", "deberta", "nomic_bert"])
+@pytest.mark.parametrize("class_name", [None, "BertTokenizer", "PreTrainedTokenizerFast"])
+@pytest.mark.parametrize("names", [None, ["input_ids", "attention_mask"], ["input_ids", "token_type_ids", "attention_mask"]],
+                         ids=["default", "without", "with"])
+def test_token_types(aoe, tmp_path, name, class_name, names):
+    """transformers passes token types if the tokenizer's model_input_names contain them, which depends on its class."""
+    if class_name is None and name in ("albert", "deberta"):
+        pytest.skip("the class of the architecture replaces the WordPiece model of the tokenizer")
+    model = cross_encoders.build(golden.variants(name)["positions" if name == "deberta" else "default"], 1)
+    cross_encoders.save(model, tmp_path)
+    config = {"tokenizer_class": class_name, "pad_token": "[PAD]", "model_input_names": names, "model_max_length": 64}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({key: value for key, value in config.items() if value}))
+    want = CrossEncoder(str(tmp_path), device="cpu").predict(cross_encoders.PAIRS).reshape(-1, 1)
+    assert np.abs(rerank(aoe, tmp_path, cross_encoders.PAIRS) - want).max() < 2e-6
+
+
 def test_convert(aoe, tmp_path):
     """A copy by aoe opens as a CrossEncoder with equal scores."""
     encoder = save_cross_encoder(tmp_path, 3, nn.Softmax())

@@ -8,6 +8,7 @@
 
 #include "../support/support.h"
 #include "../support/tokenizers.h"
+#include "tokenizer/input_names.h"
 #include "tokenizer/tokenizer.h"
 
 /* Writes both files to the test directory and opens the tokenizer. */
@@ -129,11 +130,46 @@ static void truncates_at_the_start(void **state) {
     free(json);
 }
 
+/* transformers passes token types only if "model_input_names", or the class of the tokenizer, names them */
+static void passes_token_types(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *model;
+        int types;
+    } cases[] = {
+        {"{\"model_input_names\": [\"input_ids\", \"token_type_ids\"]}", "{}", 1},
+        {"{\"model_input_names\": [\"input_ids\"], \"tokenizer_class\": \"BertTokenizer\"}", "{\"model_type\": \"bert\"}", 0},
+        {"{\"tokenizer_class\": \"BertTokenizer\"}", "{}", 1},
+        {"{\"tokenizer_class\": \"DebertaV2TokenizerFast\"}", "{}", 1},
+        {"{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}", "{\"model_type\": \"bert\"}", 0},
+        {"{\"tokenizer_class\": \"AlbertTokenizer\"}", "{\"tokenizer_class\": \"BertTokenizer\"}", 0},
+        {"{}", "{\"tokenizer_class\": \"BertTokenizer\"}", 1},
+        {"{}", "{\"tokenizer_class\": \"XLMRobertaTokenizer\", \"model_type\": \"bert\"}", 0},
+        {"{}", "{\"model_type\": \"electra\"}", 1},
+        {"{}", "{\"model_type\": \"albert\"}", 0},
+        {"{}", "{}", 0}};
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b"});
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *model = json_loads(cases[i].model, 0, NULL);
+        if (open_files(&t, json, cases[i].config, &err))
+            fail_msg("%s", err.message);
+        if (aoei_tokenizer_passes_types(t, model) != cases[i].types)
+            fail_msg("%s with %s: expected %d", cases[i].config, cases[i].model, cases[i].types);
+        json_decref(model);
+        aoe_tokenizer_close(t);
+    }
+    assert_int_equal(open_files(&t, json, "{\"model_input_names\": \"input_ids\"}", &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "tokenizer_config.json: \"model_input_names\""));
+    free(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(obeys_bert_settings),          cmocka_unit_test(obeys_prefixes),
         cmocka_unit_test(obeys_lowercase_in_sequences), cmocka_unit_test(adds_tokens),
-        cmocka_unit_test(truncates_at_the_start),
+        cmocka_unit_test(truncates_at_the_start),       cmocka_unit_test(passes_token_types),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
