@@ -52,10 +52,11 @@ typedef struct aoe_sts_options {
 
 AOE_API void aoe_sts_options_defaults(aoe_sts_options *o);
 
-/* Computes the correlation of cosine and gold score (semantic textual similarity) on tables of pairs and on SentEval folders
- * (STSxx-en-test). Calls report for each table, in input order. For a folder, report is called for each subset and then for the
- * whole folder (the `all` setting). If there are several inputs, the last call is for all inputs together. Errors: AOE_EFORMAT
- * (file, line and column), AOE_ENOENT, AOE_ECANCELLED. */
+/* Computes the correlation of cosine and gold score (semantic textual similarity; for a cross-encoder with one output, of its
+ * score and gold score; this also holds for the other evaluations of pairs and triplets) on tables of pairs and on SentEval
+ * folders (STSxx-en-test). Calls report for each table, in input order. For a folder, report is called for each subset and then
+ * for the whole folder (the `all` setting). If there are several inputs, the last call is for all inputs together. Errors:
+ * AOE_EFORMAT (file, line and column), AOE_ENOENT, AOE_ECANCELLED. */
 AOE_API int aoe_eval_sts(aoe_embedder *e, const char *const *paths, size_t n_paths, const aoe_sts_options *AOE_NULLABLE o,
                          aoe_sts_fn report, void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 /* Reads and checks the inputs of aoe_eval_sts without a model. Errors: those of aoe_eval_sts; AOE_EFORMAT (all gold scores of a

@@ -294,6 +294,21 @@ void cli_note_prompt(const char *texts, const aoe_model *m) {
         cli_note("prompt of the %s: none", texts);
 }
 
+/* Opens the model of a command. If m->score_pairs is 1, a cross-encoder is opened with its classification head. */
+static int open_model(cli_session *s, const cli_model_options *m, aoe_error *err) {
+    aoe_model_options o = m->o;
+    const int rc = aoe_model_open(&s->model, s->ctx, s->dir, &o, err);
+    if (!m->score_pairs || (!rc && !aoe_model_is_cross_encoder(s->model)))
+        return rc;
+    aoe_model *embedding = s->model;
+    o.cross_encoder = 1;
+    if (!rc) {
+        aoe_model_close(embedding);
+        return aoe_model_open(&s->model, s->ctx, s->dir, &o, err);
+    }
+    return aoe_model_open(&s->model, s->ctx, s->dir, &o, NULL) ? rc : 0;
+}
+
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m) {
     aoe_embedder_options e;
     aoe_error err;
@@ -305,7 +320,7 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
     e.batch_tokens = m->batch_tokens;
     e.chunk = m->chunk;
     e.chunk_overlap = m->chunk_overlap;
-    if (aoe_model_open(&s->model, s->ctx, s->dir, &m->o, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
+    if (open_model(s, m, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
         return cli_fail("%s", err.message);
     if (!aoe_model_classes(s->model) && aoe_model_is_cross_encoder(s->model))
         cli_warn(

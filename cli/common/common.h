@@ -29,6 +29,7 @@ typedef struct cli_model_options {
     aoe_chunk chunk;     /* treatment of long texts; set only by commands with cli_chunk_table */
     /* number of tokens that consecutive chunks have in common; set only by commands with cli_chunk_table */
     size_t chunk_overlap;
+    int score_pairs; /* 1: a cross-encoder is opened with its classification head, because the command compares pairs */
 } cli_model_options;
 
 enum {

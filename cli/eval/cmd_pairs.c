@@ -112,6 +112,7 @@ static int run_command(int argc, char **argv) {
         .own = &o,
         .doing = "evaluating",
         .unit = "pairs",
+        .pairs = 1,
         .result_size = sizeof(aoe_binary_result),
         CLI_EVAL_FIELDS(fields),
         .score = score,

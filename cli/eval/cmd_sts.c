@@ -78,6 +78,7 @@ static int run_command(int argc, char **argv) {
         .own = &o,
         .doing = "evaluating",
         .unit = "pairs",
+        .pairs = 1,
         .result_size = sizeof(row),
         CLI_EVAL_FIELDS(fields),
         .score = score,

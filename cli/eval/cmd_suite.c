@@ -202,6 +202,7 @@ static int run_command(int argc, char **argv) {
         .own = &o,
         .doing = "evaluating",
         .unit = "pairs",
+        .pairs = 1,
         .result_size = sizeof(aoe_suite_result),
         .score = score,
         .warn = warn,

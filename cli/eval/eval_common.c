@@ -141,6 +141,7 @@ static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_a
     aoe_error err;
     if (c->prepare)
         c->prepare(e);
+    e->model.score_pairs = c->pairs;
     if (cli_session_open(s, &e->general, &e->model) || (c->open && c->open(e, s)))
         return 1;
     cli_session_describe(s);

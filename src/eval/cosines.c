@@ -89,10 +89,38 @@ static int prefix_error(const aoei_text_pairs *c, size_t pair, size_t side, int 
     return rc;
 }
 
+/* Computes the scores of the pairs with a cross-encoder. The arguments are those of aoei_cosines. */
+static int score_pairs(const aoei_eval_model *e, const aoei_text_pairs *c, double *scores, size_t *truncated,
+                       aoei_eval_progress *p, aoe_error *err) {
+    const size_t most = c->n < BLOCK ? c->n : BLOCK;
+    aoe_text *text = aoei_malloc_array(2 * most + 1, sizeof *text);
+    uint8_t *cut = aoei_malloc_array(most + 1, sizeof *cut);
+    int rc = text && cut ? 0 : aoei_fail_nomem(err, 2 * most * sizeof *text);
+    for (size_t first = 0; !rc && first < c->n; first += BLOCK) {
+        size_t count = c->n - first < BLOCK ? c->n - first : BLOCK, failed = (size_t)-1;
+        for (size_t i = 0; i < count; i++) {
+            text[i] = c->text(c->source, first + i, 0);
+            text[most + i] = c->text(c->source, first + i, 1);
+        }
+        rc = e->score(e->user, text, text + most, count, scores + first, cut, &failed, err);
+        if (rc && failed < count)
+            aoei_error_prefix(err, "%s:%zu", c->name, c->line(c->source, first + failed));
+        for (size_t i = 0; !rc && i < count; i++)
+            *truncated += cut[i];
+        if (!rc)
+            rc = aoei_eval_advance(p, count, err);
+    }
+    aoei_free(text);
+    aoei_free(cut);
+    return rc;
+}
+
 int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated, aoei_eval_progress *p,
                  aoe_error *err) {
     block b;
     *truncated = 0;
+    if (e->score)
+        return score_pairs(e, c, cosine, truncated, p, err);
     int rc = block_create(&b, c->n < BLOCK ? c->n : BLOCK, e->dims, err);
     for (size_t first = 0; !rc && first < c->n; first += BLOCK) {
         size_t count = c->n - first < BLOCK ? c->n - first : BLOCK, failed = (size_t)-1;

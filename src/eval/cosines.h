@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Computes the cosines of text pairs. All metrics of pairs and triplets are computed from them. Pairs are processed in blocks;
- * each distinct text of a block is embedded once.
+ * each distinct text of a block is embedded once. If the model is a cross-encoder, its scores are used instead of cosines.
  */
 #ifndef AOEI_EVAL_COSINES_H
 #define AOEI_EVAL_COSINES_H
@@ -24,10 +24,10 @@ typedef struct aoei_text_pairs {
 /* Checks that every text has at least one token. Errors: AOE_EFORMAT if a text has none; the message contains the file and
  * line. */
 int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, aoe_error *err);
-/* Computes the cosine of each pair.
- * - cosine: [c->n] receives the cosines
+/* Computes the cosine of each pair, or its score if the model is a cross-encoder.
+ * - cosine: [c->n] receives the cosines or scores
  * - *truncated: receives the number of texts that were truncated to the maximum length; a text that occurs in several pairs is
- *   counted once for each pair, except as described at aoei_text_pairs.triplets
+ *   counted once for each pair, except as described at aoei_text_pairs.triplets. For a cross-encoder, it is the number of pairs
  * - p: progress, counted in pairs; may be NULL
  * Errors: the model's errors, with the file and line in the message; AOE_ECANCELLED. */
 int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated, aoei_eval_progress *p,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Implements the evaluation model that uses an embedder, and progress reports.
+ * Implements the evaluation model that uses an embedder or a cross-encoder, and progress reports.
  */
 #include "eval/eval_model.h"
 
@@ -10,20 +10,49 @@
 #include "model/model.h"
 #include "model/text_batch.h"
 
+/* Makes sure that the workspace has room for n texts or pairs. */
+static int reserve(aoei_embedder_adapter *s, size_t n, aoe_error *err) {
+    if (s->capacity >= n)
+        return 0;
+    aoei_free(s->info);
+    aoei_free(s->outputs);
+    s->info = aoei_malloc_array(n, sizeof *s->info);
+    s->outputs = aoei_malloc_array(n, sizeof *s->outputs);
+    s->capacity = s->info && s->outputs ? n : 0;
+    return s->capacity ? 0 : aoei_fail_nomem(err, n * sizeof *s->info);
+}
+
 static int embed(void *user, const aoe_text *texts, size_t n, float *vectors, uint8_t *truncated, size_t *failed,
                  aoe_error *err) {
     aoei_embedder_adapter *s = user;
     *failed = (size_t)-1;
-    if (s->capacity < n) {
-        aoei_free(s->info);
-        s->info = aoei_malloc_array(n, sizeof *s->info);
-        s->capacity = s->info ? n : 0;
-        if (!s->info)
-            return aoei_fail_nomem(err, n * sizeof *s->info);
-    }
-    int rc = aoe_embed(s->e, texts, n, vectors, s->info, err);
+    int rc = reserve(s, n, err);
+    if (rc)
+        return rc;
+    rc = aoe_embed(s->e, texts, n, vectors, s->info, err);
     for (size_t i = 0; !rc && i < n; i++)
         truncated[i] = s->info[i].truncated;
+    *failed = rc ? aoe_embed_failed_text(s->e) : (size_t)-1;
+    return rc;
+}
+
+static int score(void *user, const aoe_text *first, const aoe_text *second, size_t n, double *scores, uint8_t *truncated,
+                 size_t *failed, aoe_error *err) {
+    aoei_embedder_adapter *s = user;
+    const size_t outputs = aoe_model_classes(aoe_embedder_model(s->e));
+    *failed = (size_t)-1;
+    if (outputs != 1)
+        return aoei_fail(err, AOE_EARG,
+                         "the cross-encoder has %zu outputs, so a pair has no single score; give a model with one output",
+                         outputs);
+    int rc = reserve(s, n, err);
+    if (rc)
+        return rc;
+    rc = aoe_score_pairs(s->e, first, second, n, s->outputs, s->info, err);
+    for (size_t i = 0; !rc && i < n; i++) {
+        scores[i] = (double)s->outputs[i];
+        truncated[i] = s->info[i].truncated;
+    }
     *failed = rc ? aoe_embed_failed_text(s->e) : (size_t)-1;
     return rc;
 }
@@ -48,12 +77,18 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
 aoei_eval_model aoei_eval_model_open(aoei_embedder_adapter *s, aoe_embedder *e) {
     const aoe_model *m = aoe_embedder_model(e);
     *s = (aoei_embedder_adapter){.e = e};
-    return (aoei_eval_model){aoe_model_dims(m), m->ctx, embed, count_tokens, s};
+    return (aoei_eval_model){.dims = aoe_model_dims(m),
+                             .ctx = m->ctx,
+                             .embed = embed,
+                             .count_tokens = count_tokens,
+                             .score = aoe_model_classes(m) ? score : NULL,
+                             .user = s};
 }
 
 void aoei_eval_model_close(aoei_embedder_adapter *s) {
     aoe_ids_free(&s->ids);
     aoei_free(s->info);
+    aoei_free(s->outputs);
 }
 
 int aoei_eval_model_has_specials(const aoei_eval_model *e, int *any, aoe_error *err) {

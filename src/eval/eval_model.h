@@ -10,7 +10,7 @@
 #include "aoe.h"
 #include "aoe_eval.h"
 
-/* A model that computes embeddings and counts tokens. */
+/* A model that computes embeddings or scores pairs of texts, and counts tokens. */
 typedef struct aoei_eval_model {
     size_t dims;      /* number of components of an embedding */
     aoe_context *ctx; /* context for the nearest-neighbor search; NULL if the evaluation needs no search; borrowed */
@@ -22,15 +22,20 @@ typedef struct aoei_eval_model {
     /* Sets *n to the number of tokens of a text, special tokens included. NULL if the model has no such function because
      * every text has tokens. */
     int (*count_tokens)(void *user, aoe_text text, size_t *n, aoe_error *err);
-    void *user; /* first argument of both functions; borrowed */
+    /* Computes the scores of n pairs of texts with a cross-encoder; NULL for embedding models. scores: [n]; truncated: [n]
+     * receives 1 for each pair that was truncated, and 0 for other pairs; *failed: as for `embed`, for pairs. */
+    int (*score)(void *user, const aoe_text *first, const aoe_text *second, size_t n, double *scores, uint8_t *truncated,
+                 size_t *failed, aoe_error *err);
+    void *user; /* first argument of all functions; borrowed */
 } aoei_eval_model;
 
 /* Memory for an aoei_eval_model that uses an embedder. */
 typedef struct aoei_embedder_adapter {
     aoe_embedder *e;     /* embedder; borrowed */
     aoe_ids ids;         /* workspace of count_tokens; owned */
-    aoe_text_info *info; /* [capacity] workspace of embed; owned */
-    size_t capacity;     /* allocated elements of `info` */
+    aoe_text_info *info; /* [capacity] workspace of embed and score; owned */
+    float *outputs;      /* [capacity] workspace of score; owned */
+    size_t capacity;     /* allocated elements of `info` and `outputs` */
 } aoei_embedder_adapter;
 
 /* Returns an evaluation model that uses the embedder e. The model borrows s and e. Call aoei_eval_model_close after its last
