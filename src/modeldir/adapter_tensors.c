@@ -18,8 +18,13 @@
 
 #define SAVED ".modules_to_save." /* component of the name of a second copy of a saved bias */
 
+/* Returns 1 if the model is a cross-encoder with the classification head of its architecture. */
+static int has_head(const aoei_encoder_config *c) {
+    return c->classes && !c->head_in_modules;
+}
+
 const char *aoei_adapters_prefix(const aoei_model_files *f, const aoei_encoder_config *c) {
-    return c->classes ? c->arch->head->prefix : c->causal ? f->prefix : "";
+    return has_head(c) ? c->arch->head->prefix : c->causal ? f->prefix : "";
 }
 
 /* Returns the tensor of an adapter weight in f->adapters, or NULL if there is no such tensor. slot_name: name of the weight
@@ -69,9 +74,9 @@ static int has_no_effect(const aoei_model_files *f, const aoei_encoder_config *c
     static const char *const parts[] = {"lm_head.", ".original_module.", "cls.predictions.",
                                         /* parts of a classification head */
                                         "pooler.", "classifier.", "score.", SAVED};
-    const size_t n = c->classes ? 3 : sizeof parts / sizeof *parts;
-    const aoei_classification_head *h = c->classes ? NULL : c->arch->head;
-    const char *saved = c->classes ? strstr(name, SAVED) : NULL;
+    const size_t n = has_head(c) ? 3 : sizeof parts / sizeof *parts;
+    const aoei_classification_head *h = has_head(c) ? NULL : c->arch->head;
+    const char *saved = has_head(c) ? strstr(name, SAVED) : NULL;
     char copied[256];
     snprintf(copied, sizeof copied, "%.*s%s", saved ? (int)(saved - name) : 0, name, saved ? saved + strlen(SAVED) - 1 : "");
     if (saved && aoei_safetensors_find(f->adapters, copied))

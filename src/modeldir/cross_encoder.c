@@ -85,7 +85,7 @@ static int open_module_head(aoei_model_files *f, const aoei_head_request *reques
 /* Checks that the files contain the requested head. classes: number of classes of the head in the files, 0 if there is none. */
 static int check_head(const aoei_encoder_config *c, const aoei_model_files *f, const aoei_head_request *request, size_t classes,
                       aoe_error *err) {
-    if (f->logit_score.given && !request->new_classes && !f->decoder)
+    if (f->logit_score.given && !f->saved_head && !request->new_classes && !f->decoder)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: the module LogitScore is supported only for causal language models, such as Qwen3", f->dir);
     if (c->arch->head && f->new_head && !request->new_classes && !f->decoder)

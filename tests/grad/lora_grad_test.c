@@ -2,8 +2,8 @@
  * Tests a whole training step with LoRA adapters. The reference is a step without adapters, in which each weight W is replaced
  * by the merged weight W + scale B A. The losses of both steps must agree. By the chain rule, the gradients of an adapter must
  * be dB = scale dW A^T and dA = scale B^T dW, where dW is the gradient of the merged weight. The tests cover BERT, LLaMA and
- * DeBERTa models, adapters for all and for some linear layers, chunks, and recomputation. The bits of the results must not
- * depend on the number of threads. tags: numbers threads
+ * DeBERTa models and a classification head, adapters for all and for some linear layers, chunks, and recomputation. The bits of
+ * the results must not depend on the number of threads. tags: numbers threads
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,18 +16,19 @@
 #include "aoe_train.h"
 #include "base/random.h"
 #include "encoder/arch_llama.h"
+#include "encoder/classification_head.h"
 #include "encoder/slots.h"
 #include "train/pair_step.h"
 
 enum { PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 40, MOST = 1 << 16 };
 
 static const size_t lengths[TEXTS] = {1, 9, 5, 2, 8, 3, 5, 7};
-static const double labels[PAIRS] = {5, 1, 3.5, 0};
+static const double labels[PAIRS] = {5, 1, 3.5, 0}, targets_of_scores[PAIRS] = {1, 0.25, 0.75, 0};
 
-enum { BERT, LLAMA, DEBERTA, KINDS };
+enum { BERT, LLAMA, DEBERTA, CROSS_ENCODER, KINDS };
 
 /* Returns the configuration of a tiny BERT, of a tiny LLaMA with grouped heads, or of a tiny DeBERTa, whose query and key
- * layers have two inputs. targets: bit set of the adapted linear layers. */
+ * layers have two inputs, or of a tiny BERT with a classification head. targets: bit set of the adapted linear layers. */
 static aoei_encoder_config config_of(int kind, unsigned targets) {
     aoei_encoder_config c;
     tiny_model shape = tiny_defaults();
@@ -44,6 +45,11 @@ static aoei_encoder_config config_of(int kind, unsigned targets) {
         c.intermediate = sizes.intermediate;
         c.vocab = sizes.vocab;
         c.positions = sizes.positions;
+    }
+    if (kind == CROSS_ENCODER) {
+        json_t *none = json_object();
+        assert_int_equal(aoei_head_read(&c, 1, none, "config.json", NULL), 0);
+        json_decref(none);
     }
     c.lora = (aoei_lora){.r = 3, .alpha = 6, .targets = targets};
     return c;
@@ -110,14 +116,17 @@ static void run_step(run *r, const aoei_encoder_config *c, const aoei_tensor *we
     aoei_params_load(r->ctx, &r->step.params, weights);
     aoei_rng_init(&random, 5, AOEI_STREAM_TEST, 0);
     aoei_batch_clear(&r->step.buffer);
-    for (size_t i = 0; i < TEXTS; i++) {
+    for (size_t i = 0; i < (c->classes ? PAIRS : TEXTS); i++) {
         for (size_t t = 0; t < lengths[i]; t++)
             ids[t] = (int32_t)aoei_rng_below(&random, (uint32_t)c->vocab);
         aoei_batch_add(&r->step.buffer, ids, lengths[i], (uint32_t)i);
     }
-    r->step.arity = 2;
-    assert_int_equal(
-        aoei_pair_step_gradient(&r->step, AOE_POOLING_LAST_AVG, &objective, labels, NULL, drop, 1, &r->result, NULL), 0);
+    r->step.arity = c->classes ? 1 : 2;
+    r->step.loss = c->classes ? AOEI_STEP_SCORES : r->step.loss;
+    const aoe_pooling pooling = c->classes ? c->pooling : AOE_POOLING_LAST_AVG;
+    assert_int_equal(aoei_pair_step_gradient(&r->step, pooling, &objective, c->classes ? targets_of_scores : labels, NULL, drop,
+                                             1, &r->result, NULL),
+                     0);
 }
 
 static void run_end(run *r) {
@@ -157,13 +166,24 @@ static void check_adapter(const aoei_encoder_config *c, aoei_tensor dw, const ao
     }
 }
 
+/* Compares the gradients of a weight of the classification head. */
+static void expect_equal(aoei_tensor got, aoei_tensor want, double tolerance) {
+    static double a[MOST], b[MOST];
+    test_to_double(a, got);
+    test_to_double(b, want);
+    const double error = relative(a, b, want.rows * want.cols);
+    if (!(error < tolerance))
+        fail_msg("gradient of a weight [%zu, %zu] of the head: relative difference %g", want.rows, want.cols, error);
+}
+
 static void check(int kind, unsigned targets, size_t chunk, int recompute, aoei_dtype type, double tolerance) {
     const aoei_encoder_config c = config_of(kind, targets);
     aoei_encoder_config whole = c;
     whole.lora.r = 0;
     aoei_tensor *w = weights_create(&c), *merged = weights_create(&c);
     merge(merged, &c);
-    aoei_pair_step_options o = {.pairs = PAIRS, .tokens = TOKENS, .longest = LONGEST, .type = type};
+    aoei_pair_step_options o = {
+        .pairs = PAIRS, .tokens = TOKENS, .longest = LONGEST, .type = type, .arity = kind == CROSS_ENCODER};
     run full, adapted;
     run_step(&full, &whole, merged, 1, &o, NULL);
     o.recompute = recompute;
@@ -186,7 +206,10 @@ static void check(int kind, unsigned targets, size_t chunk, int recompute, aoei_
     for (size_t i = 0; i < aoei_slot_count(&c); i++) {
         aoei_slot d;
         aoei_slot_describe(&c, i, &d);
-        assert_int_equal(adapted.step.params.grads[i].data != NULL, d.adapter && !d.absent);
+        const int trained = (d.adapter || d.classifier) && !d.absent;
+        assert_int_equal(adapted.step.params.grads[i].data != NULL, trained);
+        if (trained && d.classifier)
+            expect_equal(adapted.step.params.grads[i], full.step.params.grads[i], 4 * tolerance);
     }
     run_end(&full);
     run_end(&adapted);

@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 
 import cross_encoders
 import golden
+import test_cross_encoder_training
 from cross_encoders import PAIRS
 from sentence_transformers import CrossEncoder
 from tokenizers import Tokenizer
@@ -119,6 +120,16 @@ def test_embedding_base(aoe, tmp_path, name):
     full.save_pretrained(tmp_path / "encoder")
     (tmp_path / "encoder" / "tokenizer.json").write_text((base / "tokenizer.json").read_text())
     assert np.abs(rerank(aoe, folder, tmp_path / "encoder") - want).max() < 1e-6
+    modules = [{"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+               for i, kind in enumerate(["Transformer", "Pooling", "Normalize"])]
+    (tmp_path / "encoder" / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "encoder" / "1_Pooling").mkdir()
+    size = full.config.hidden_size
+    (tmp_path / "encoder" / "1_Pooling" / "config.json").write_text(
+        json.dumps({"word_embedding_dimension": size, "pooling_mode_mean_tokens": True}))
+    (tmp_path / "encoder" / "config_sentence_transformers.json").write_text(json.dumps(
+        {"prompts": {"query": "w1 w2: "}, "default_prompt_name": "query"}))
+    assert np.abs(rerank(aoe, folder, tmp_path / "encoder") - want).max() < 1e-6
 
 
 def write_table(path, classes):
@@ -153,6 +164,27 @@ def test_trained_by_aoe(aoe, tmp_path, name, classes):
     want = cross_encoders.logits(peft.PeftModel.from_pretrained(model, further).double().eval(), tokenizer, PAIRS)
     assert np.abs(rerank(aoe, further, None) - want).max() < 2e-5 * np.abs(want).max()
     assert np.abs(want - got).max() > 1e-3 * np.abs(want).max(), "the second training has no effect"
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+@pytest.mark.parametrize("name", ["bert", "roberta", "qwen3", "distilbert"])
+def test_training_equals_torch(aoe, tmp_path, name, labels):
+    """The same training steps in PyTorch, from adapters that PEFT wrote, give the same scores."""
+    base, folder, out = tmp_path / "base", tmp_path / "adapters", tmp_path / "out"
+    model, tokenizer = start(base, name, labels)
+    model.float()
+    adapted = peft.get_peft_model(model, peft.LoraConfig(
+        r=2, task_type="SEQ_CLS", target_modules=TARGETS[name], modules_to_save=["pooler", "pre_classifier"]))
+    randomize(adapted, 5)
+    adapted.save_pretrained(folder)
+    targets = test_cross_encoder_training.LABELS[labels]
+    before = cross_encoders.logits(adapted.double().eval(), tokenizer, PAIRS)
+    want = cross_encoders.logits(test_cross_encoder_training.train_in_torch(adapted, tokenizer, targets), tokenizer, PAIRS)
+    aoe.run("train", "-q", "-m", folder, "--base", base, "-d", write_table(tmp_path / "pairs.jsonl", labels), "-o", out,
+            "--method", "cross-encoder", "--classes", labels, "--epochs", test_cross_encoder_training.STEPS, "--batch-size",
+            len(PAIRS), "--lr", test_cross_encoder_training.RATE, "--warmup", 0, "--dropout", 0, "--lora-dropout", 0, "--dtype",
+            "f32")
+    assert np.abs(rerank(aoe, out, base) - want).max() < 0.02 * np.abs(want - before).max()
 
 
 @pytest.mark.parametrize("name", ["dora", "norms", "head_regex"])
