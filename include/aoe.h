@@ -140,8 +140,9 @@ AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use
 typedef struct aoe_model aoe_model;
 typedef struct aoe_model_options aoe_model_options; /* defined below */
 
-/* Opens the model directory `dir`, in the format of Hugging Face transformers or sentence-transformers. If dir is NULL, opens
- * the default model (see aoe_default_model). Weights are memory-mapped. If `dir` contains adapters in PEFT's format
+/* Opens the model directory `dir`, in the format of Hugging Face transformers or sentence-transformers. dir may also be the
+ * name of a model of the Hugging Face Hub in the cache (see aoe_model_find). If dir is NULL, opens the default model (see
+ * aoe_default_model). Weights are memory-mapped. If `dir` contains adapters in PEFT's format
  * (adapter_config.json and adapter_model.safetensors), the function opens the base model and merges the adapters into its
  * weights. The tokenizer and settings in `dir` take precedence over the tokenizer and settings of the base model.
  * Errors: AOE_ENOENT, AOE_EFORMAT (truncated or oversized header, wrong shape, missing tensor), AOE_ENUMERIC (NaN or infinite
@@ -152,6 +153,9 @@ AOE_API void aoe_model_close(aoe_model *AOE_NULLABLE m);
 /* Returns the template of a prompt of the model directory, or NULL if there is no such prompt. The name "document" means the
  * first of the prompts "document", "passage" and "corpus" that exists. The string is owned by the model. */
 AOE_API const char *aoe_model_prompt(const aoe_model *m, const char *name);
+/* Returns the name of prompt i of the model directory, in the order of the directory, or NULL if there are not more than i
+ * prompts. The string is owned by the model. */
+AOE_API const char *aoe_model_prompt_name(const aoe_model *m, size_t i);
 AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the number of components of an embedding */
 
 /* Writes the directory of the default model to dir[size], NUL-terminated. The default model is the first of these that exists:

@@ -129,7 +129,8 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     }
 }
 
-static void print_table(const char *dir, const aoe_model_info *m, const aoe_memory_plan *plan, const options *o) {
+static void print_table(const char *dir, const aoe_model *model, const aoe_model_info *m, const aoe_memory_plan *plan,
+                        const options *o) {
     cli_table t;
     char text[64];
     cli_table_begin(&t, "ll");
@@ -181,6 +182,10 @@ static void print_table(const char *dir, const aoe_model_info *m, const aoe_memo
     snprintf(text, sizeof text, "%zu", m->max_length);
     pair_from(&t, "max length", text, m->max_length_from);
     pair(&t, "prompt", m->prompt[0] ? m->prompt : "none");
+    for (size_t i = 0; aoe_model_prompt_name(model, i); i++) {
+        snprintf(text, sizeof text, "prompt %.48s", aoe_model_prompt_name(model, i));
+        pair(&t, text, aoe_model_prompt(model, aoe_model_prompt_name(model, i)));
+    }
     if (!o->no_embeddings)
         pair(&t, "normalize", m->normalize ? "yes" : "no");
     if (plan)
@@ -208,7 +213,8 @@ static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
     return p;
 }
 
-static void print_json(const char *dir, const aoe_model_info *m, const aoe_memory_plan *plan, const options *o) {
+static void print_json(const char *dir, const aoe_model *model, const aoe_model_info *m, const aoe_memory_plan *plan,
+                       const options *o) {
     json_t *j = json_object();
     set_text(j, "directory", dir);
     set_text(j, "architecture", m->architecture);
@@ -255,6 +261,12 @@ static void print_json(const char *dir, const aoe_model_info *m, const aoe_memor
     set_size(j, "max_length", m->max_length);
     set_text(j, "max_length_from", m->max_length_from);
     set_text(j, "prompt", m->prompt);
+    if (aoe_model_prompt_name(model, 0)) {
+        json_t *prompts = json_object();
+        for (size_t i = 0; aoe_model_prompt_name(model, i); i++)
+            set_text(prompts, aoe_model_prompt_name(model, i), aoe_model_prompt(model, aoe_model_prompt_name(model, i)));
+        json_object_set_new(j, "prompts", prompts);
+    }
     if (!o->no_embeddings)
         json_object_set_new(j, "normalize", json_boolean(m->normalize));
     if (plan)
@@ -299,9 +311,9 @@ static int run_info(options *o, const char *dir, aoe_context *ctx) {
     if (o->plan && aoe_model_plan(model, &o->p, &plan, &err))
         code = cli_fail("%s", err.message);
     else if (o->general.json)
-        print_json(dir, &info, o->plan ? &plan : NULL, o);
+        print_json(dir, model, &info, o->plan ? &plan : NULL, o);
     else
-        print_table(dir, &info, o->plan ? &plan : NULL, o);
+        print_table(dir, model, &info, o->plan ? &plan : NULL, o);
     aoe_model_close(model);
     return code;
 }

@@ -92,6 +92,17 @@ const char *aoe_model_prompt(const aoe_model *m, const char *name) {
     return aoei_prompt_find(m->settings.prompts, name);
 }
 
+const char *aoe_model_prompt_name(const aoe_model *m, size_t i) {
+    const char *name;
+    const json_t *value;
+    if (m)
+        json_object_foreach(m->settings.prompts, name, value) {
+            if (i-- == 0)
+                return name;
+        }
+    return NULL;
+}
+
 size_t aoe_model_dims(const aoe_model *m) {
     if (!m)
         return 0;

@@ -208,11 +208,10 @@ int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_m
     AOEI_CHECK(err, m, ctx);
     AOEI_OPTIONS(aoe_model_options, o, err);
     char found[PATH_MAX];
-    const int code = dir ? 0 : aoe_default_model(found, sizeof found, err);
+    const int code = dir ? aoe_model_find(found, sizeof found, dir, err) : aoe_default_model(found, sizeof found, err);
     if (code)
         return code;
-    dir = dir ? dir : found;
-    return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){.packed = 1}, err);
+    return aoei_model_open_for(m, ctx, found, o, &(aoei_open_mode){.packed = 1}, err);
 }
 
 int aoei_model_open_trainable(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {

@@ -109,6 +109,21 @@ static int create_joined(aoei_dataset *d, const aoe_model *m, const aoei_example
                      e->name);
 }
 
+/* Logs that the model has prompts for queries or documents, which training does not add to the texts of a file without prompts.
+ * kind: kind of the examples of the file. */
+static void note_prompts(const aoei_trainer *t, const aoe_train_data *o, aoe_example_kind kind) {
+    const char *query = aoe_model_prompt(t->base, "query"), *document = aoe_model_prompt(t->base, "document");
+    const int has_query = query && strcmp(query, AOEI_PLACEHOLDER) != 0,
+              has_document = document && strcmp(document, AOEI_PLACEHOLDER) != 0;
+    if (o->prompt || o->doc_prompt || (kind != AOE_EXAMPLES_POSITIVES && kind != AOE_EXAMPLES_TRIPLETS))
+        return;
+    if (has_query || has_document)
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO,
+                       "%s: the prompts of the model are not added in training; to add them, use the settings prompt='%s' and "
+                       "doc-prompt='%s' of the file",
+                       o->path, has_query ? query : AOEI_PLACEHOLDER, has_document ? document : AOEI_PLACEHOLDER);
+}
+
 /* Loads the file p->o->data[number]. *e receives its examples, which the caller frees. */
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
@@ -127,6 +142,8 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
                        "%s: truncated %zu of %zu texts to the maximum sequence length of %zu tokens", o->path,
                        source->data.truncated, source->data.tokens.n, t->base->settings.max_length);
     source->weight = o->weight;
+    if (!code && !p->task.cross_encoder)
+        note_prompts(t, o, source->data.kind);
     if (!code)
         code = aoei_method_loss(&p->losses[number], p->o, number, &source->data, err);
     if (!code) /* a text that occurred twice in a batch would be a negative of itself */

@@ -18,6 +18,10 @@ embed | cmp - named
 "$AOE" similarity -q -m model --prompt-name query 'the dog' 'a car' >named
 "$AOE" similarity -q -m model --prompt 'a cat: {text}' 'the dog' 'a car' | cmp - named
 fails "$AOE" embed -q -m model --prompt-name passages texts.txt
+"$AOE" info -m model | grep '^prompt'
+printf 'query\tpositive\nthe dog\ta dog\na car\tthe bus\n' >positives.tsv
+"$AOE" train -m model -d positives.tsv -o trained --max-steps 1 2>&1 | grep 'not added'
+"$AOE" info -m model --json | grep -o '"prompts":{[^}]*}'
 # query and document exist in every model; without a text they are empty
 tiny_model plain
 embed_plain() { "$AOE" embed -q -m plain texts.txt "$@"; }
