@@ -44,6 +44,14 @@ cmp a b
 train more -m adapters --epochs 1 --load-8bit >/dev/null
 cmp -s more/adapter_model.safetensors adapters/adapter_model.safetensors || echo "the adapters changed"
 grep -c '"load_8bit": true' more/aoe.json
+# adapters of a cross-encoder
+train scores -m start --epochs 1 --lora-r 2 --method cross-encoder >/dev/null
+(cd scores && echo *)
+grep -o '"task_type": "[A-Z_]*"' scores/adapter_config.json
+"$AOE" merge -q scores -o pairs
+"$AOE" info -q scores | sed -n '/^adapters/p; /^cross-encoder/p'
+for model in scores pairs; do "$AOE" rerank -q -m $model --dtype f32 --pairs train.tsv --format tsv >$model.tsv 2>/dev/null; done
+cmp scores.tsv pairs.tsv && echo "equal scores"
 mv start base
 fails "$AOE" embed -m adapters texts.txt 2>err
 sed "s|$(pwd -P)/||" err

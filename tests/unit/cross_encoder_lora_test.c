@@ -278,12 +278,45 @@ static void test_adapted_head(void **state) {
     train_run_destroy(&r);
 }
 
+/* Returns the memory of the trained parameters of adapters for the golden BERT. Sets *hidden to its hidden size. */
+static size_t planned(int cross_encoder, size_t *hidden) {
+    aoe_context *ctx = tiny_context(1);
+    aoe_model_options o;
+    aoe_plan_options p;
+    aoe_memory_plan plan;
+    aoe_model_info info;
+    aoe_model *m;
+    aoe_error err = {0};
+    aoe_model_options_defaults(&o);
+    aoe_plan_options_defaults(&p);
+    o.cross_encoder = cross_encoder;
+    o.dtype = AOE_DTYPE_F32;
+    p.lora.r = 2;
+    if (aoe_model_open(&m, ctx, "tests/golden/cross_encoders/bert", &o, &err) || aoe_model_plan(m, &p, &plan, &err))
+        fail_msg("%s", err.message);
+    aoe_model_get_info(m, &info);
+    *hidden = info.hidden;
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    return plan.parameters;
+}
+
+/* The memory plan includes the head: a dense layer with bias, and a dense layer with bias and two outputs. Each weight takes a
+ * multiple of 16 floats. */
+static void test_plan(void **state) {
+    (void)state;
+    size_t D;
+    const size_t without = planned(0, &D), with = planned(1, &D), vector = (D + 15) / 16 * 16;
+    assert_int_equal(with - without, ((D * D + 15) / 16 * 16 + vector + (2 * D + 15) / 16 * 16 + 16) * sizeof(float));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_chunks_and_resume),
         cmocka_unit_test(test_new_head),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_adapted_head),
+        cmocka_unit_test(test_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
