@@ -32,6 +32,16 @@ typedef enum aoe_angle_form {
     AOE_ANGLE_PHASE      /* -(sum_k m_k |arg(z_k conj(w_k))|) / (sum_k m_k) in radians, where m_k = |z_k||w_k| */
 } aoe_angle_form;
 
+/* Directions of in-batch negatives. A direction compares the query or the positive text of each example with candidates of the
+ * batch. Documents are the positive and the negative texts. Values can be combined with |. */
+typedef enum aoe_direction {
+    AOE_QUERY_TO_DOCUMENT = 1,    /* query with all documents */
+    AOE_QUERY_TO_QUERY = 2,       /* query with the queries of the other examples */
+    AOE_DOCUMENT_TO_QUERY = 4,    /* positive text with all queries */
+    AOE_DOCUMENT_TO_DOCUMENT = 8, /* positive text with the documents of the other examples */
+    AOE_ALL_DIRECTIONS = 15
+} aoe_direction;
+
 typedef struct aoe_objective_options {
     size_t struct_size;                    /* set by aoe_objective_options_defaults */
     double w_cosine, w_ibn, w_angle;       /* weights w1, w2 and w3 of equation 8 of the AnglE paper; default 1; 0 switches a

@@ -24,8 +24,10 @@ typedef struct state {
     const aoe_objective_options *o; /* options; borrowed */
     int has_contrastive;            /* 1: the weight of at least one contrastive term is above 0 */
     aoei_sweep sweep;
-    aoei_info_nce contrastive;  /* contrastive term; the candidates are the positives of all examples, followed by the negatives
-                                   of all examples */
+    aoei_info_nce contrastive;  /* contrastive term */
+    aoei_unit_rows queries;     /* [B, D] unit vectors of the queries */
+    aoei_unit_rows candidates;  /* [(arity - 1) B, D] unit vectors of the positives of all examples, followed by those of the
+                                   negatives of all examples */
     aoei_ranking_terms ranking; /* cosine and angle terms, used only if there are negatives; pair 2i is query i with its
                                    positive, and pair 2i + 1 is query i with its negative */
     double *label;              /* [2B] labels of the pairs in `ranking` */
@@ -37,7 +39,9 @@ static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
-    aoei_info_nce_lay_out(&p->contrastive, a, B, (arity - 1) * B, D);
+    aoei_unit_rows_lay_out(&p->queries, a, B, D);
+    aoei_unit_rows_lay_out(&p->candidates, a, (arity - 1) * B, D);
+    aoei_info_nce_lay_out(&p->contrastive, a, B, (arity - 1) * B, 1);
     aoei_ranking_terms_lay_out(&p->ranking, a, pairs);
     p->label = aoei_arena_take_array(a, pairs, sizeof *p->label);
 }
@@ -77,15 +81,21 @@ static void score_example(void *arg, size_t i, const double *v, double *g) {
     const int negative = p->sweep.e.arity > NEGATIVE;
     (void)g;
     if (p->has_contrastive) {
-        aoei_unit_rows_set(&p->contrastive.queries, i, v);
-        aoei_unit_rows_set(&p->contrastive.candidates, i, v + POSITIVE * D);
+        aoei_unit_rows_set(&p->queries, i, v);
+        aoei_unit_rows_set(&p->candidates, i, v + POSITIVE * D);
         if (negative)
-            aoei_unit_rows_set(&p->contrastive.candidates, B + i, v + NEGATIVE * D);
+            aoei_unit_rows_set(&p->candidates, B + i, v + NEGATIVE * D);
     }
     for (size_t n = 0; negative && n < 2; n++) {
         aoei_ranking_terms_score(&p->ranking, 2 * i + n, v, v + (POSITIVE + n) * D, D);
         p->label[2 * i + n] = n == 0;
     }
+}
+
+/* Returns the InfoNCE loss of the queries with the first M candidates, and adds weight times its gradient. */
+static double query_loss(state *p, size_t M, double weight, int with_grad) {
+    const aoei_nce_block block = {.anchors = &p->queries, .candidates = &p->candidates, .M = M};
+    return aoei_info_nce_loss(&p->contrastive, p->sweep.e.n, &block, 1, weight, with_grad);
 }
 
 static void compute_losses(state *p, int with_grad, aoe_objective_result *result) {
@@ -94,14 +104,14 @@ static void compute_losses(state *p, int with_grad, aoe_objective_result *result
     *result = (aoe_objective_result){.positive_pairs = B};
     if (p->sweep.e.arity == NEGATIVE) {
         if (o->w_ibn > 0.0)
-            result->contrastive = aoei_info_nce_loss(&p->contrastive, B, o->w_ibn, with_grad);
+            result->contrastive = query_loss(p, B, o->w_ibn, with_grad);
         result->total = o->w_ibn * result->contrastive;
         return;
     }
     if (o->w_ibn > 0.0)
-        result->contrastive += o->w_ibn / 2.0 * aoei_info_nce_loss(&p->contrastive, B, o->w_ibn / 2.0, with_grad);
+        result->contrastive += o->w_ibn / 2.0 * query_loss(p, B, o->w_ibn / 2.0, with_grad);
     if (o->w_cln > 0.0)
-        result->contrastive += o->w_cln / 2.0 * aoei_info_nce_loss(&p->contrastive, 2 * B, o->w_cln / 2.0, with_grad);
+        result->contrastive += o->w_cln / 2.0 * query_loss(p, 2 * B, o->w_cln / 2.0, with_grad);
     aoei_ranking_terms_loss(&p->ranking, p->label, with_grad, result);
     result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
 }
@@ -112,10 +122,10 @@ static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;
     const int negative = p->sweep.e.arity > NEGATIVE;
     if (p->has_contrastive) {
-        aoei_unit_rows_grad(&p->contrastive.queries, i, 1.0, g);
-        aoei_unit_rows_grad(&p->contrastive.candidates, i, 1.0, g + POSITIVE * D);
+        aoei_unit_rows_grad(&p->queries, i, 1.0, g);
+        aoei_unit_rows_grad(&p->candidates, i, 1.0, g + POSITIVE * D);
         if (negative)
-            aoei_unit_rows_grad(&p->contrastive.candidates, B + i, 1.0, g + NEGATIVE * D);
+            aoei_unit_rows_grad(&p->candidates, B + i, 1.0, g + NEGATIVE * D);
     }
     for (size_t n = 0; negative && n < 2; n++) {
         const size_t other = (POSITIVE + n) * D;
@@ -149,14 +159,7 @@ static void initialize(state *p, const aoe_objective_options *o, const aoei_exam
                        const aoe_context *ctx) {
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
-    p->sweep.e = (aoei_vector_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D};
-    for (size_t a = 0; a < b->arity; a++) {
-        const size_t at = a * b->D;
-        p->sweep.e.v[a] = b->v ? b->v + at : NULL;
-        p->sweep.e.v64[a] = b->v64 ? b->v64 + at : NULL;
-        p->sweep.e.grad[a] = b->grad ? b->grad + at : NULL;
-        p->sweep.e.grad64[a] = b->grad64 ? b->grad64 + at : NULL;
-    }
+    p->sweep.e = aoei_example_vectors(b);
     p->o = p->ranking.o = o;
     p->has_contrastive = o->w_ibn > 0.0 || (b->arity > NEGATIVE && o->w_cln > 0.0);
     p->contrastive.ctx = ctx;

@@ -145,14 +145,8 @@ static void initialize(state *p, const aoei_distill *d, const aoei_example_batch
     aoei_arena arena = {.base = workspace, .size = bytes};
     lay_out(p, &arena, b->B, b->D, b->arity);
     p->d = d;
-    p->sweep.e = (aoei_vector_examples){.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D, .add = 1};
-    for (size_t a = 0; a < b->arity; a++) {
-        const size_t at = a * b->D;
-        p->sweep.e.v[a] = b->v ? b->v + at : NULL;
-        p->sweep.e.v64[a] = b->v64 ? b->v64 + at : NULL;
-        p->sweep.e.grad[a] = b->grad ? b->grad + at : NULL;
-        p->sweep.e.grad64[a] = b->grad64 ? b->grad64 + at : NULL;
-    }
+    p->sweep.e = aoei_example_vectors(b);
+    p->sweep.e.add = 1;
 }
 
 int aoei_distill_objective(const aoei_distill *d, const aoei_example_batch *batch, void *workspace, size_t workspace_bytes,

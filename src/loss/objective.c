@@ -27,6 +27,18 @@ void aoe_objective_options_defaults(aoe_objective_options *o) {
     };
 }
 
+aoei_vector_examples aoei_example_vectors(const aoei_example_batch *b) {
+    aoei_vector_examples e = {.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D};
+    for (size_t a = 0; a < b->arity && a < AOEI_MAX_VECTORS; a++) {
+        const size_t at = a * b->D;
+        e.v[a] = b->v ? b->v + at : NULL;
+        e.v64[a] = b->v64 ? b->v64 + at : NULL;
+        e.grad[a] = b->grad ? b->grad + at : NULL;
+        e.grad64[a] = b->grad64 ? b->grad64 + at : NULL;
+    }
+    return e;
+}
+
 static int check_term(const char *name, double weight, double tau, aoe_error *err) {
     if (!(weight >= 0.0 && weight <= DBL_MAX))
         return aoei_fail(err, AOE_EARG, "options.w_%s is %g; weights must be finite and at least 0", name, weight);

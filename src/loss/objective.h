@@ -13,6 +13,7 @@
 
 #include "aoe.h"
 #include "aoe_train.h"
+#include "loss/example_sweep.h"
 
 /* A batch of B examples with `arity` vectors each. The vectors of an example are adjacent: x0 y0 x1 y1 ... for pairs, and q0 p0
  * n0 q1 p1 n1 ... for triplets (query, positive, negative). Either v or v64 is set. The gradient is stored in grad if v is set,
@@ -27,6 +28,8 @@ typedef struct aoei_example_batch {
     double *grad64;    /* [arity B, D] float64 gradient of the loss, overwritten; NULL: only the loss is computed */
 } aoei_example_batch;
 
+/* Returns the vectors and gradients of a batch, for a sweep that overwrites the gradients. */
+aoei_vector_examples aoei_example_vectors(const aoei_example_batch *b);
 /* Checks the options: the weights, the temperatures, hard_negative and angle_form. D is the number of components per vector. If
  * w_angle is above 0, also checks that D is even; pass D = 0 if the objective does not compute the angle term (examples of a
  * query and a positive text). Errors: AOE_EARG. */

@@ -89,12 +89,6 @@ int aoei_regression_objective(const double *target, const aoei_example_batch *b,
     aoei_arena arena = {.base = workspace, .size = workspace_bytes};
     lay_out(&p, &arena, b->B, b->D);
     p.target = target;
-    p.sweep.e = (aoei_vector_examples){.n = b->B, .arity = 2, .D = b->D, .stride = 2 * b->D};
-    for (size_t a = 0; a < 2; a++) {
-        p.sweep.e.v[a] = b->v ? b->v + a * b->D : NULL;
-        p.sweep.e.v64[a] = b->v64 ? b->v64 + a * b->D : NULL;
-        p.sweep.e.grad[a] = b->grad ? b->grad + a * b->D : NULL;
-        p.sweep.e.grad64[a] = b->grad64 ? b->grad64 + a * b->D : NULL;
-    }
+    p.sweep.e = aoei_example_vectors(b);
     return run(&p, b->v64 ? b->grad64 != NULL : b->grad != NULL, ctx, result, err);
 }

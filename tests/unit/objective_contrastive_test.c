@@ -431,12 +431,18 @@ enum { LONG_B = 300, LONG_M = 450, LONG_D = 31 };
 static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candidates, double *dz) {
     aoei_arena a;
     aoei_info_nce c;
+    aoei_unit_rows queries, targets;
     aoei_rng rng;
     double v[LONG_D];
     aoei_arena_measure(&a);
-    aoei_info_nce_lay_out(&c, &a, LONG_B, LONG_M, LONG_D);
-    assert_int_equal(aoei_arena_create(&a, a.used, NULL), 0);
-    aoei_info_nce_lay_out(&c, &a, LONG_B, LONG_M, LONG_D);
+    for (int measured = 0; measured < 2; measured++) {
+        if (measured)
+            assert_int_equal(aoei_arena_create(&a, a.used, NULL), 0);
+        aoei_unit_rows_lay_out(&queries, &a, LONG_B, LONG_D);
+        aoei_unit_rows_lay_out(&targets, &a, LONG_M, LONG_D);
+        aoei_info_nce_lay_out(&c, &a, LONG_B, LONG_M, 1);
+    }
+    const aoei_nce_block block = {.anchors = &queries, .candidates = &targets, .M = candidates};
     assert_int_equal(a.overflow, 0);
     c.ctx = ctx;
     c.tau = 0.1;
@@ -446,13 +452,13 @@ static double loss_in_strips(const aoe_context *ctx, size_t blocks, size_t candi
     for (size_t u = 0; u < LONG_B + LONG_M; u++) {
         for (size_t k = 0; k < LONG_D; k++)
             v[k] = aoei_rng_normal(&rng);
-        aoei_unit_rows_set(u < LONG_B ? &c.queries : &c.candidates, u < LONG_B ? u : u - LONG_B, v);
+        aoei_unit_rows_set(u < LONG_B ? &queries : &targets, u < LONG_B ? u : u - LONG_B, v);
     }
-    const double loss = aoei_info_nce_loss(&c, candidates, 0.5, 1);
-    assert_true(aoei_info_nce_loss(&c, candidates, 0.5, 0) == loss);
+    const double loss = aoei_info_nce_loss(&c, LONG_B, &block, 1, 0.5, 1);
+    assert_true(aoei_info_nce_loss(&c, LONG_B, &block, 1, 0.5, 0) == loss);
     memset(dz, 0, (LONG_B + LONG_M) * LONG_D * sizeof *dz);
     for (size_t u = 0; u < LONG_B + LONG_M; u++)
-        aoei_unit_rows_grad(u < LONG_B ? &c.queries : &c.candidates, u < LONG_B ? u : u - LONG_B, 1.0, dz + u * LONG_D);
+        aoei_unit_rows_grad(u < LONG_B ? &queries : &targets, u < LONG_B ? u : u - LONG_B, 1.0, dz + u * LONG_D);
     aoei_arena_destroy(&a);
     return loss;
 }
