@@ -6,25 +6,10 @@
 #ifndef AOEI_TRAIN_METHODS_H
 #define AOEI_TRAIN_METHODS_H
 
-#include "aoe_train.h"
-#include "train/pair_step.h"
-#include "train/batch_plan.h"
-
-/* The loss that the batches of one file minimize. */
-typedef struct aoei_file_loss {
-    aoei_step_loss loss; /* objective that the batches minimize */
-    int has_labels;      /* 1: the examples are labeled pairs, and the loss uses their labels */
-    size_t copies;       /* number of times that a text is encoded in a step: 2 for plain texts, otherwise 1 */
-    double label_scale;  /* divisor of the labels, positive. For regression, it is the label that represents a cosine of 1;
-                            otherwise, it is 1 */
-    double threshold;    /* threshold of positive pairs; NaN if the method needs none */
-    aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
-} aoei_file_loss;
+#include "train/method.h"
 
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */
 int aoei_method_check(const aoe_train_options *o, aoe_error *err);
-/* Returns the number of outputs of the cross-encoder that the run trains, or 0 if it trains an embedding model. */
-size_t aoei_cross_classes(const aoe_train_options *o);
 /* Reads the examples of the file o->data[number] as the method requires. If the method uses only positive pairs, other pairs
  * are dropped and file_loss->threshold is set. The caller frees *e, even if this function fails. */
 int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err);

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "train/pair_step.h"
 #include "train/batch_plan.h"
+#include "train/method_cross_encoder.h"
 #include "train/methods.h"
 #include "train/teacher.h"
 #include "train/setup.h"
@@ -66,10 +67,6 @@ void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
     d->path = path;
     d->weight = 1;
     d->ibn_threshold = AOE_AUTO;
-}
-
-static int has_teacher(const aoe_train_options *o) {
-    return o->teacher && o->w_teacher > 0;
 }
 
 static int check_options(const aoe_train_options *o, aoe_error *err) {
@@ -442,7 +439,7 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     int code = check_options(o, err);
     if (code)
         return code;
-    pair_task p = {.o = o, .has_teacher = has_teacher(o)};
+    pair_task p = {.o = o, .has_teacher = aoei_has_teacher(o)};
     p.task = (aoei_task){.self = &p,
                          .load = load,
                          .describe = describe,

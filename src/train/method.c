@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ * Parts that several fine-tuning methods share: reading classes and positive pairs, and the objective of labels.
+ */
+#include "train/method.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "table/labels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Names of the kinds of examples in messages. */
+static const char *const kind_names[] = {[AOE_EXAMPLES_PAIRS] = "labeled pairs",
+                                         [AOE_EXAMPLES_POSITIVES] = "positives",
+                                         [AOE_EXAMPLES_TRIPLETS] = "triplets",
+                                         [AOE_EXAMPLES_TEXTS] = "texts"};
+
+const char *aoei_kind_name(aoe_example_kind kind) {
+    return kind_names[kind];
+}
+
+int aoei_has_teacher(const aoe_train_options *o) {
+    return o->teacher && o->w_teacher > 0;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* Returns 1 if the label map contains the label name "neutral". */
+static int maps_neutral(const char *map) {
+    for (const char *s = map ? strstr(map, "neutral=") : NULL; s; s = strstr(s + 1, "neutral="))
+        if (s == map || s[-1] == ',')
+            return 1;
+    return 0;
+}
+
+int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
+                      aoe_error *err) {
+    static const char neutral[] = "neutral=2";
+    aoe_table_options options = *table;
+    const size_t size = sizeof neutral + 1 + (options.label_map ? strlen(options.label_map) : 0);
+    char *map = NULL;
+    (void)o;
+    if (!maps_neutral(options.label_map)) {
+        if (!(map = aoei_malloc(size)))
+            return aoei_fail_nomem(err, size);
+        snprintf(map, size, "%s%s%s", neutral, options.label_map && *options.label_map ? "," : "",
+                 options.label_map ? options.label_map : "");
+        options.label_map = map;
+    }
+    const int code = aoei_examples_load(e, file->path, file->kind, &options, err);
+    aoei_free(map);
+    return code;
+}
+
+/* Returns the threshold for positive pairs: a pair is positive if its label is at least the threshold. The threshold of the
+ * file takes precedence over the threshold of the run. If neither is set, it is lowest + 0.8 * (highest - lowest), where lowest
+ * and highest are the extreme labels of the file. */
+static double threshold_of(const aoe_objective_options *j, const aoe_train_data *file, double lowest, double highest) {
+    const double option = aoei_is_auto(file->ibn_threshold) ? j->ibn_threshold : file->ibn_threshold;
+    return aoei_positive_threshold(option, lowest, highest);
+}
+
+int aoei_keep_positives(aoei_examples *e, double *threshold, const aoe_objective_options *j, const aoe_train_data *file,
+                        aoe_error *err) {
+    double lowest = e->label[0], highest = e->label[0];
+    for (size_t i = 1; i < e->n; i++) {
+        lowest = e->label[i] < lowest ? e->label[i] : lowest;
+        highest = e->label[i] > highest ? e->label[i] : highest;
+    }
+    *threshold = threshold_of(j, file, lowest, highest);
+    aoei_examples_keep_positives(e, *threshold);
+    return e->n ? AOE_OK
+                : aoei_fail(err, AOE_EARG, "%s: no label reaches options.ibn_threshold %g (highest label: %g); lower it",
+                            file->path, *threshold, highest);
+}
+
+/* ------------------------------------------------------------------ losses */
+
+/* Checks that at least one objective that supports this kind of examples has a positive weight. */
+static int check_weights(const aoe_objective_options *j, aoe_example_kind kind, const char *path, aoe_error *err) {
+    const double pairs = j->w_cosine + j->w_ibn + j->w_angle;
+    if (kind == AOE_EXAMPLES_PAIRS ? pairs > 0 : kind == AOE_EXAMPLES_TRIPLETS ? pairs + j->w_cln > 0 : j->w_ibn > 0)
+        return AOE_OK;
+    static const char *const weights[] = {[AOE_EXAMPLES_PAIRS] = "options.w_cosine, options.w_ibn or options.w_angle",
+                                          [AOE_EXAMPLES_POSITIVES] = "options.w_ibn",
+                                          [AOE_EXAMPLES_TRIPLETS] = "options.w_ibn or options.w_cln",
+                                          [AOE_EXAMPLES_TEXTS] = "options.w_ibn"};
+    return aoei_fail(err, AOE_EARG, "%s: all losses for %s have the weight 0; set %s to a value above 0", path,
+                     kind_names[kind], weights[kind]);
+}
+
+/* Sets the threshold of positive pairs. Fails in two cases: the cosine or angle objective is used but all labels are equal, or
+ * in-batch negatives are used but no pair is positive. */
+static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *j, const aoe_train_data *file,
+                        const aoei_dataset *d, aoe_error *err) {
+    const aoe_objective_options *g = &file_loss->objective;
+    file_loss->threshold = file_loss->objective.ibn_threshold = threshold_of(j, file, d->lowest, d->highest);
+    if (d->lowest == d->highest && (g->w_cosine > 0 || g->w_angle > 0))
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: every label is %g, so no pair is more similar than another; add other labels, or set options.w_cosine and "
+            "options.w_angle to 0",
+            file->path, d->lowest);
+    if (g->w_ibn > 0 && d->highest < file_loss->threshold)
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: no label reaches options.ibn_threshold %g (highest label: %g); lower it, or set options.w_ibn to 0",
+            file->path, file_loss->threshold, d->highest);
+    return AOE_OK;
+}
+
+int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
+                    aoe_error *err) {
+    int code = AOE_OK;
+    if (!aoei_has_teacher(o))
+        code = check_weights(&file_loss->objective, d->kind, file->path, err);
+    if (!code && d->kind == AOE_EXAMPLES_PAIRS)
+        code = check_labels(file_loss, &o->objective, file, d, err);
+    return code;
+}
+
+int aoei_check_classes(const aoe_train_options *o, const char *path, const aoei_dataset *d, const char *name,
+                       const char *remedy, aoe_error *err) {
+    const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : AOEI_MAX_CLASSES;
+    for (size_t i = 0; i < d->n; i++)
+        if (!(d->labels[i] >= 0 && d->labels[i] < max_classes && !(d->labels[i] > floor(d->labels[i]))))
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: label %g is not a class: options.method %s expects integers from 0%s; map label "
+                             "names with options.label_map, or %s for scores",
+                             path, d->labels[i], name, o->classes != AOE_AUTO ? " to options.classes - 1" : "", remedy);
+    return AOE_OK;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * The methods simcse-unsup and simcse-sup. The positive of an unlabeled text is the text itself with another dropout mask. A
+ * dense layer with tanh follows the pooling in training. The unsupervised method drops it afterwards; the supervised method
+ * keeps it.
+ */
+#include "train/method_simcse.h"
+
+#include "base/error.h"
+#include "model/extra_layers.h"
+#include "table/texts.h"
+
+static int check_texts(const aoe_train_options *o, aoe_error *err) {
+    if (aoei_has_teacher(o) && !o->no_projection)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.teacher: simcse-unsup trains a projection of the embeddings, but a teacher has no projection; set options.no_projection");
+    for (size_t i = 0; i < o->n_data; i++)
+        if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
+            return aoei_fail(err, AOE_EARG,
+                             "%s: options.method simcse-unsup reads plain texts; do not give a kind of examples or a label map",
+                             o->data[i].path);
+    return AOE_OK;
+}
+
+static int load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
+                      aoe_error *err) {
+    (void)o;
+    return aoei_texts_load(e, file->path, table, err);
+}
+
+static void weights(aoe_objective_options *j, aoe_example_kind kind) {
+    j->w_cosine = j->w_ibn = j->w_angle = j->w_cln = 0;
+    if (kind == AOE_EXAMPLES_TRIPLETS)
+        j->w_cln = 2; /* the weight becomes 1, because aoe_contrastive multiplies this term by w_cln / 2 */
+    else
+        j->w_ibn = 1;
+}
+
+static int projection(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    const size_t dims = aoei_vector_dims(&m->config);
+    (void)highest;
+    return o->no_projection ? AOE_OK : aoei_model_add_head(m, dims, dims, o->args.seed, err);
+}
+
+/* Adds a dense layer that stays in the model, if the model has none. */
+static int dense_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    (void)highest;
+    if (o->no_projection || m->config.n_modules)
+        return AOE_OK;
+    return aoei_model_add_dense(m, aoei_vector_dims(&m->config), 1, NULL, NULL, o->args.seed, err);
+}
+
+const aoei_method aoei_method_simcse_unsup = {.name = "simcse-unsup",
+                                              .kinds = AOEI_KIND(TEXTS),
+                                              .supported = "the texts of any file",
+                                              .check = check_texts,
+                                              .load = load_texts,
+                                              .weights = weights,
+                                              .loss = aoei_label_loss,
+                                              .layer = projection};
+
+const aoei_method aoei_method_simcse_sup = {.name = "simcse-sup",
+                                            .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
+                                            .positives_only = 1,
+                                            .supported = "triplets, positives or labeled pairs",
+                                            .weights = weights,
+                                            .loss = aoei_label_loss,
+                                            .layer = dense_layer};
