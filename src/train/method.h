@@ -18,20 +18,21 @@ enum { AOEI_MAX_CLASSES = 10000 /* maximum number of classes of a classifier */ 
 
 /* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
-    aoei_step_loss loss; /* objective that the batches minimize */
-    int has_labels;      /* 1: the examples are labeled pairs, and the loss uses their labels */
-    size_t copies;       /* number of times that a text is encoded in a step: 2 for plain texts, otherwise 1 */
-    double label_scale;  /* divisor of the labels, positive. For regression, it is the label that represents a cosine of 1;
-                            otherwise, it is 1 */
-    double threshold;    /* threshold of positive pairs; NaN if the method needs none */
+    int has_labels;     /* 1: the examples are labeled pairs, and the loss uses their labels */
+    size_t copies;      /* number of times that a text is encoded in a step: 2 for plain texts, otherwise 1 */
+    double label_scale; /* divisor of the labels, positive. For regression, it is the label that represents a cosine of 1;
+                           otherwise, it is 1 */
+    double threshold;   /* threshold of positive pairs; NaN if the method needs none */
     aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
 } aoei_file_loss;
 
 typedef struct aoei_method {
-    const char *name;      /* name of the method in options and messages */
-    unsigned kinds;        /* kinds of examples that the method supports, a combination of AOEI_KIND bits */
-    int positives_only;    /* 1: in labeled data, only positive pairs are used */
-    const char *supported; /* description of the supported data for messages */
+    const char *name;                /* name of the method in options and messages */
+    unsigned kinds;                  /* kinds of examples that the method supports, a combination of AOEI_KIND bits */
+    int positives_only;              /* 1: in labeled data, only positive pairs are used */
+    const char *supported;           /* description of the supported data for messages */
+    const aoei_step_loss *step_loss; /* loss that the batches minimize */
+    int scales_labels;               /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
     /* Checks the options. NULL: there is nothing to check. Errors: AOE_EARG. */
     int (*check)(const aoe_train_options *o, aoe_error *err);
     /* Reads the examples of a file. table: options of the table, without empty texts. NULL: aoei_examples_load. The caller
@@ -41,10 +42,10 @@ typedef struct aoei_method {
     /* Sets the weights of the objectives for a kind of examples. j: initially the weights of the options. NULL: the weights of
      * the options are used. */
     void (*weights)(aoe_objective_options *j, aoe_example_kind kind);
-    /* Sets the loss of the file o->data[number] and checks its labels. d: examples of the file. Errors: AOE_EARG,
+    /* Sets the fields of *file_loss for a file and checks its labels. d: examples of the file. Errors: AOE_EARG,
      * AOE_EFORMAT. */
-    int (*loss)(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                aoe_error *err);
+    int (*file_loss)(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
+                     aoe_error *err);
     /* Adds a layer to the model. highest: highest label of all training files. NULL: no layer is added. */
     int (*layer)(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 } aoei_method;
@@ -62,7 +63,7 @@ int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_tr
 int aoei_keep_positives(aoei_examples *e, double *threshold, const aoe_objective_options *j, const aoe_train_data *file,
                         aoe_error *err);
 /* Sets the objective of labels, the loss of most methods: checks that an objective for the examples has a positive weight, and
- * sets the threshold of positive pairs. Corresponds to aoei_method.loss. */
+ * sets the threshold of positive pairs. Corresponds to aoei_method.file_loss. */
 int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
                     aoe_error *err);
 /* Checks that all labels are classes. name: name of the method; remedy: how to use labels that are not classes. */

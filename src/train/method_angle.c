@@ -29,13 +29,15 @@ const aoei_method aoei_method_angle = {.name = "angle",
                                        .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                        .supported = "labeled pairs, positives or triplets",
                                        .check = check_weights,
-                                       .loss = aoei_label_loss};
+                                       .step_loss = &aoei_loss_of_labels,
+                                       .file_loss = aoei_label_loss};
 
 const aoei_method aoei_method_cosent = {.name = "cosent",
                                         .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(TRIPLETS),
                                         .supported = "labeled pairs (text1, text2, label) or triplets",
                                         .weights = cosent_weights,
-                                        .loss = aoei_label_loss};
+                                        .step_loss = &aoei_loss_of_labels,
+                                        .file_loss = aoei_label_loss};
 
 const aoei_method aoei_method_contrastive = {.name = "contrastive",
                                              .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
@@ -43,4 +45,5 @@ const aoei_method aoei_method_contrastive = {.name = "contrastive",
                                              .supported = "triplets, positives or labeled pairs",
                                              .check = check_weights,
                                              .weights = contrastive_weights,
-                                             .loss = aoei_label_loss};
+                                             .step_loss = &aoei_loss_of_labels,
+                                             .file_loss = aoei_label_loss};

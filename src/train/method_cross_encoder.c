@@ -29,9 +29,8 @@ static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_da
 }
 
 /* Sets the loss of a cross-encoder. With one output, a label divided by file_loss->label_scale is the target. */
-static int score_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                      aoe_error *err) {
-    file_loss->loss = AOEI_STEP_SCORES;
+static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
+                        const aoei_dataset *d, aoe_error *err) {
     if (aoei_cross_classes(o) > 1)
         return aoei_check_classes(o, file->path, d, "cross-encoder", "unset options.classes", err);
     file_loss->label_scale = !aoei_is_auto(o->label_max) ? o->label_max : d->highest > 1 ? d->highest : 1;
@@ -53,4 +52,6 @@ const aoei_method aoei_method_cross_encoder = {.name = "cross-encoder",
                                                .supported = "labeled pairs or triplets",
                                                .check = check,
                                                .load = load,
-                                               .loss = score_loss};
+                                               .step_loss = &aoei_loss_of_scores,
+                                               .scales_labels = 1,
+                                               .file_loss = scale_labels};

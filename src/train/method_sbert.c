@@ -8,9 +8,9 @@
 #include "base/options.h"
 #include "model/extra_layers.h"
 
-static int classification_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
-                               const aoei_dataset *d, aoe_error *err) {
-    file_loss->loss = AOEI_STEP_CLASSES;
+static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
+                        const aoei_dataset *d, aoe_error *err) {
+    (void)file_loss;
     return aoei_check_classes(o, file->path, d, "sbert-classification", "choose sbert-regression", err);
 }
 
@@ -22,9 +22,8 @@ static int classifier(const aoe_train_options *o, aoe_model *m, double highest, 
 
 /* Sets file_loss->label_scale. Labels are divided by this value to obtain target cosines. Fails if the value is not positive or
  * is below the highest label. */
-static int regression_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
-                           const aoei_dataset *d, aoe_error *err) {
-    file_loss->loss = AOEI_STEP_REGRESSION;
+static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
+                        const aoei_dataset *d, aoe_error *err) {
     file_loss->label_scale = aoei_is_auto(o->label_max) ? d->highest : o->label_max;
     if (!(file_loss->label_scale > 0))
         return aoei_fail(err, AOE_EFORMAT,
@@ -41,10 +40,13 @@ const aoei_method aoei_method_sbert_classification = {.name = "sbert-classificat
                                                       .kinds = AOEI_KIND(PAIRS),
                                                       .supported = "labeled pairs (text1, text2, label)",
                                                       .load = aoei_load_classes,
-                                                      .loss = classification_loss,
+                                                      .step_loss = &aoei_loss_of_classes,
+                                                      .file_loss = check_labels,
                                                       .layer = classifier};
 
 const aoei_method aoei_method_sbert_regression = {.name = "sbert-regression",
                                                   .kinds = AOEI_KIND(PAIRS),
                                                   .supported = "labeled pairs (text1, text2, label)",
-                                                  .loss = regression_loss};
+                                                  .step_loss = &aoei_loss_of_regression,
+                                                  .scales_labels = 1,
+                                                  .file_loss = scale_labels};

@@ -56,7 +56,8 @@ const aoei_method aoei_method_simcse_unsup = {.name = "simcse-unsup",
                                               .check = check_texts,
                                               .load = load_texts,
                                               .weights = weights,
-                                              .loss = aoei_label_loss,
+                                              .step_loss = &aoei_loss_of_labels,
+                                              .file_loss = aoei_label_loss,
                                               .layer = projection};
 
 const aoei_method aoei_method_simcse_sup = {.name = "simcse-sup",
@@ -64,5 +65,6 @@ const aoei_method aoei_method_simcse_sup = {.name = "simcse-sup",
                                             .positives_only = 1,
                                             .supported = "triplets, positives or labeled pairs",
                                             .weights = weights,
-                                            .loss = aoei_label_loss,
+                                            .step_loss = &aoei_loss_of_labels,
+                                            .file_loss = aoei_label_loss,
                                             .layer = dense_layer};

@@ -99,7 +99,11 @@ int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size
         return aoei_fail(err, AOE_EARG,
                          "%s: options.method %s trains on %s, not on %s; give other data or choose another method", file->path,
                          m->name, m->supported, aoei_kind_name(d->kind));
-    return m->loss(file_loss, o, file, d, err);
+    return m->file_loss(file_loss, o, file, d, err);
+}
+
+const aoei_method *aoei_method_of(const aoe_train_options *o) {
+    return methods[o->method];
 }
 
 int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {

@@ -20,6 +20,8 @@ int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_trai
  * - AOE_EFORMAT if the labels are unusable, for example if all labels are equal */
 int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
                      aoe_error *err);
+/* Returns the method of the run. The options must have been checked. */
+const aoei_method *aoei_method_of(const aoe_train_options *o);
 /* Adds a layer to the model, if the method trains one. The layer follows the pooling; it is a dense layer, a projection or a
  * classifier. A dense layer is not added if the model already has one. highest: highest label of all training files. */
 int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);

@@ -7,11 +7,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "encoder/slots.h"
-#include "loss/classification_objective.h"
-#include "loss/contrastive_objective.h"
-#include "loss/pair_objective.h"
-#include "loss/regression_objective.h"
-#include "loss/score_objective.h"
 #include "nn/batch.h"
 #include "nn/dense.h"
 #include "nn/elementwise.h"
@@ -49,6 +44,7 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     s->config = *c;
     s->o = *o;
     s->arity = 2;
+    s->o.loss = o->loss ? o->loss : &aoei_loss_of_labels;
     if (!o->chunk_pairs || o->chunk_pairs >= o->pairs) {
         s->o.chunk_pairs = o->pairs;
         s->o.chunk_tokens = o->tokens;
@@ -62,27 +58,23 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
                                err);
 }
 
-/* Returns the size in bytes of a workspace that is large enough for every objective, or 0 if the size overflows. */
+/* Returns the size in bytes of a workspace that is large enough for the loss, or 0 if the size overflows. */
 static size_t workspace_size(const aoei_pair_step *s) {
-    const size_t pairs = s->o.pairs, D = loss_dims(&s->config), classes = s->config.head_rows ? s->config.head_rows : 1;
-    const size_t sizes[] = {aoei_pair_objective_workspace(pairs, D),
-                            s->o.arity > 1 ? aoei_contrastive_objective_workspace(pairs, D, s->o.arity) : 1,
-                            aoei_regression_objective_workspace(pairs, D),
-                            aoei_classification_objective_workspace(pairs, D, classes),
-                            s->o.arity != 1 ? aoei_distill_objective_workspace(pairs, D, max_arity(&s->o)) : 1};
-    size_t max_bytes = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (!sizes[i])
-            return 0;
-        max_bytes = sizes[i] > max_bytes ? sizes[i] : max_bytes;
-    }
-    return max_bytes;
+    const aoei_loss_shape shape = {.examples = s->o.pairs,
+                                   .dims = loss_dims(&s->config),
+                                   .arity = s->o.arity,
+                                   .head_rows = s->config.head_rows,
+                                   .head_cols = s->config.head_cols,
+                                   .guide_dims = s->o.teacher_dims};
+    const size_t loss = s->o.loss->workspace(&shape),
+                 distill = s->o.arity != 1 ? aoei_distill_objective_workspace(shape.examples, shape.dims, max_arity(&s->o)) : 1;
+    return !loss || !distill ? 0 : loss > distill ? loss : distill;
 }
 
 /* Allocates the buffers outside the arena: the token ids of the batch, and the inputs and outputs of the objectives. */
 static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
-    const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs, cells = c->head_rows * (c->head_cols + 1);
+    const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs;
     const int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
     if (code)
         return code;
@@ -90,11 +82,8 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     s->host = aoei_malloc_array(texts, loss_dims(c) * sizeof *s->host);
     s->host_grad = aoei_malloc_array(texts, loss_dims(c) * sizeof *s->host_grad);
     s->chunk_offsets = aoei_malloc_array(max_arity(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
-    s->host_head = aoei_malloc_array(cells + 1, sizeof *s->host_head);
-    s->head = aoei_malloc_array(cells + 1, sizeof *s->head);
-    s->d_head = aoei_malloc_array(cells + 1, sizeof *s->d_head);
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
-    if (!s->host || !s->host_grad || !s->chunk_offsets || !s->host_head || !s->head || !s->d_head || !s->workspace)
+    if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
     return AOE_OK;
 }
@@ -122,9 +111,6 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     aoei_free(s->host);
     aoei_free(s->host_grad);
     aoei_free(s->chunk_offsets);
-    aoei_free(s->host_head);
-    aoei_free(s->head);
-    aoei_free(s->d_head);
     aoei_aligned_free(s->workspace);
     memset(s, 0, sizeof *s);
 }
@@ -168,59 +154,29 @@ static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor p
     aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
 }
 
-/* Computes the classification objective, for which the head is the classifier. The gradient of the head is multiplied by scale
- * and added to the gradients of the parameters. */
-static int classification_loss(aoei_pair_step *s, const double *label, const aoei_example_batch *examples, double scale,
-                               aoe_objective_result *result, aoe_error *err) {
-    const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD), C = s->config.head_rows, weights = C * s->config.head_cols,
-                 cells = weights + C;
-    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot;
-    const aoei_classifier c = {
-        .classes = C, .weight = s->head, .bias = s->head + weights, .d_weight = s->d_head, .d_bias = s->d_head + weights};
-    aoei_tensor_read(s->ctx, s->host_head, w[0]);
-    aoei_tensor_read(s->ctx, s->host_head + weights, w[1]);
-    for (size_t i = 0; i < cells; i++)
-        s->head[i] = (double)s->host_head[i];
-    const int code = aoei_classification_objective(&c, label, examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
-    if (code)
-        return code;
-    aoei_tensor_read(s->ctx, s->host_head, g[0]);
-    aoei_tensor_read(s->ctx, s->host_head + weights, g[1]);
-    for (size_t i = 0; i < cells; i++)
-        s->host_head[i] = (float)((double)s->host_head[i] + scale * s->d_head[i]);
-    aoei_tensor_write(s->ctx, g[0], s->host_head);
-    aoei_tensor_write(s->ctx, g[1], s->host_head + weights);
-    return AOE_OK;
-}
-
 /* Computes the loss of the embeddings v. dv receives the gradient of the loss with respect to v, multiplied by scale. */
 static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const aoe_objective_options *o, const double *label,
                         const uint32_t *group, double scale, aoe_objective_result *result, aoe_error *err) {
     const size_t D = v.cols;
     aoei_tensor_read(s->ctx, s->host, v);
-    const aoei_example_batch examples = {.B = v.rows / s->arity, .D = D, .arity = s->arity, .v = s->host, .grad = s->host_grad};
-    const aoei_pair_batch pairs = {.B = v.rows / 2,
-                                   .D = D,
-                                   .stride = 2 * D,
-                                   .x = s->host,
-                                   .y = s->host + D,
-                                   .grad_x = s->host_grad,
-                                   .grad_y = s->host_grad + D,
-                                   .label = label,
-                                   .group = group};
-    int code;
-    if (s->loss == AOEI_STEP_REGRESSION)
-        code = aoei_regression_objective(label, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
-    else if (s->loss == AOEI_STEP_SCORES)
-        code = aoei_score_objective(label, &examples, result, err);
-    else if (s->loss == AOEI_STEP_CLASSES)
-        code = classification_loss(s, label, &examples, scale, result, err);
-    else if (label)
-        code = aoei_pair_objective(o, &pairs, s->workspace, s->workspace_bytes, s->ctx, result, err);
-    else
-        code = aoei_contrastive_objective(o, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    aoei_loss_batch b = {.o = o,
+                         .examples = {.B = v.rows / s->arity, .D = D, .arity = s->arity, .v = s->host, .grad = s->host_grad},
+                         .label = label,
+                         .group = group,
+                         .teacher = s->distill.teacher,
+                         .teacher_dims = s->distill.dims,
+                         .scale = scale,
+                         .workspace = s->workspace,
+                         .workspace_bytes = s->workspace_bytes,
+                         .ctx = s->ctx};
+    if (s->config.head_rows) {
+        const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD);
+        memcpy(b.head, s->params.values + slot, sizeof b.head);
+        memcpy(b.d_head, s->params.grads + slot, sizeof b.d_head);
+    }
+    int code = s->o.loss->compute(&b, result, err);
     if (!code && s->distill.weight > 0)
-        code = aoei_distill_objective(&s->distill, &examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+        code = aoei_distill_objective(&s->distill, &b.examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
     if (code)
         return code;
     aoei_tensor_write(s->ctx, dv, s->host_grad);

@@ -18,29 +18,22 @@
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "loss/distill_objective.h"
+#include "train/step_loss.h"
 
 /* Maximum sizes and settings of a step. */
 typedef struct aoei_pair_step_options {
     size_t pairs; /* maximum number of examples of a batch */
     size_t arity; /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2: labeled pairs
                      and positives; 3: labeled pairs, positives and triplets */
-    size_t tokens;       /* maximum number of tokens of a batch */
-    size_t longest;      /* maximum number of tokens of a text */
-    aoei_dtype type;     /* data type of activations and matmuls */
-    int recompute;       /* 1: the backward pass recomputes the activations of each layer */
-    size_t chunk_pairs;  /* number of examples in a chunk; 0: the whole batch is one chunk */
-    size_t chunk_tokens; /* maximum number of tokens of a chunk */
+    size_t tokens;              /* maximum number of tokens of a batch */
+    size_t longest;             /* maximum number of tokens of a text */
+    aoei_dtype type;            /* data type of activations and matmuls */
+    int recompute;              /* 1: the backward pass recomputes the activations of each layer */
+    size_t chunk_pairs;         /* number of examples in a chunk; 0: the whole batch is one chunk */
+    size_t chunk_tokens;        /* maximum number of tokens of a chunk */
+    const aoei_step_loss *loss; /* loss that the batches minimize; NULL: aoei_loss_of_labels */
+    size_t teacher_dims;        /* number of components of the vectors of a teacher; 0: there is no teacher */
 } aoei_pair_step_options;
-
-/* The loss that a batch minimizes. */
-typedef enum aoei_step_loss {
-    AOEI_STEP_BY_LABEL,   /* batches with labels: pair objective; batches without labels: contrastive objective */
-    AOEI_STEP_REGRESSION, /* regression objective; the labels are target cosines */
-    /* classification objective; the labels are class indices, and the training head is the classifier. Its weight has one row
-     * per class and three columns per component of an embedding */
-    AOEI_STEP_CLASSES,
-    AOEI_STEP_SCORES /* loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1) */
-} aoei_step_loss;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden
  * is aoei_pooled_dims(config), dims is the number of components after the last module, and D is the number of components of the
@@ -55,7 +48,6 @@ typedef struct aoei_pair_step {
     aoei_encoder_state state;   /* activations of a chunk; their memory is in `arena` */
     aoei_batch_buffer buffer;   /* token ids of the batch; filled by the caller with aoei_batch_clear and aoei_batch_add */
     size_t arity;               /* number of texts per example in `buffer`: 2 initially, or 3 if the caller sets it */
-    aoei_step_loss loss;        /* loss of the next batch; set by the caller */
     aoei_distill distill;       /* distillation term; set by the caller if there is a teacher */
     uint32_t *chunk_offsets;    /* [arity * chunk_pairs + 1] offsets of the texts in a chunk; owned */
     aoei_module_chain chain;    /* modules between the pooling and the loss; their tensors are in `arena` */
@@ -66,9 +58,6 @@ typedef struct aoei_pair_step {
     /* [arity * B, head_rows] gradient of `projected`; equal to `d_vectors` if there is no projection */
     aoei_tensor d_projected;
     float *host, *host_grad; /* [arity * B, D] host: embeddings in main memory, the input of the objectives; host_grad: their
-                                gradients; both owned */
-    float *host_head;        /* [head_rows * (head_cols + 1)] weights of the classifier, followed by its biases; owned */
-    double *head, *d_head;   /* [head_rows * (head_cols + 1)] head: float64 weights and biases of the classifier; d_head: their
                                 gradients; both owned */
     void *workspace;         /* [workspace_bytes] workspace of the objectives; owned */
     size_t workspace_bytes;  /* size of `workspace` in bytes */

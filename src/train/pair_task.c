@@ -222,7 +222,8 @@ static json_t *real_or_null(double v) {
 
 /* Returns a JSON object with the properties of a training file that affect the trained model. The path of the file is not
  * included. Returns NULL if out of memory. */
-static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, const aoei_file_loss *file_loss) {
+static json_t *describe_source(const aoei_method *m, const aoe_train_data *o, const aoei_source *s,
+                               const aoei_file_loss *file_loss) {
     static const char *const kinds[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
                                         [AOE_EXAMPLES_TRIPLETS] = "triplets",
@@ -236,7 +237,7 @@ static json_t *describe_source(const aoe_train_data *o, const aoei_source *s, co
     bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());
     bad |= json_object_set_new(r, "doc_prompt", o->doc_prompt ? json_string(o->doc_prompt) : json_null());
     bad |= json_object_set_new(r, "ibn_threshold", real_or_null(file_loss->threshold));
-    if (file_loss->loss == AOEI_STEP_REGRESSION || file_loss->loss == AOEI_STEP_SCORES)
+    if (m->scales_labels)
         bad |= json_object_set_new(r, "label_max", json_real(file_loss->label_scale));
     bad |= json_object_set_new(r, "fingerprint", json_string(fingerprint));
     if (!bad)
@@ -271,7 +272,7 @@ static int describe(const aoei_task *task, json_t *r) {
     int bad = 0;
     for (size_t i = 0; i < o->n_data; i++) {
         bad |= json_array_append_new(names, aoei_name_json(o->data[i].path));
-        bad |= json_array_append_new(sources, describe_source(&o->data[i], &p->sources[i], &p->losses[i]));
+        bad |= json_array_append_new(sources, describe_source(aoei_method_of(o), &o->data[i], &p->sources[i], &p->losses[i]));
     }
     bad |= json_object_set_new(r, "data", names);
     bad |= json_object_set_new(r, "sources", sources);
@@ -337,7 +338,9 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                                                 : 0,
                                    .type = t->base->type,
                                    .recompute = t->o->recompute,
-                                   .chunk_pairs = p->o->cache_chunk < pairs ? p->o->cache_chunk : 0};
+                                   .chunk_pairs = p->o->cache_chunk < pairs ? p->o->cache_chunk : 0,
+                                   .loss = aoei_method_of(p->o)->step_loss,
+                                   .teacher_dims = p->has_teacher ? p->teacher.dims : 0};
     int code = measure(p, pairs, &step.longest, &step.tokens, err);
     if (!code && step.chunk_pairs)
         code = measure(p, step.chunk_pairs, &step.longest, &step.chunk_tokens, err);
@@ -415,7 +418,6 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         const aoei_file_loss *file_loss = &p->losses[batch->source];
         aoe_objective_result r;
         text = fill_batch(p, batch, text);
-        p->step.loss = file_loss->loss;
         const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
                                                  file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
         if (code)

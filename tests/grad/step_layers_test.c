@@ -84,7 +84,7 @@ static double loss(void *arg, const double *x) {
     vectors_of(p, x, v);
     for (size_t i = 0; i < PAIRS; i++) {
         double all = 0, own = 0;
-        if (p->step.loss == AOEI_STEP_CLASSES)
+        if (p->step.o.loss == &aoei_loss_of_classes)
             for (size_t c = 0; c < p->c.head_rows; c++) {
                 double z = x[p->head_bias + c];
                 const double *w = x + p->head + c * 3 * p->dims;
@@ -94,7 +94,7 @@ static double loss(void *arg, const double *x) {
                 own = c == (size_t)labels[i] ? z : own;
                 all += exp(z);
             }
-        for (size_t j = 0; j < PAIRS && p->step.loss != AOEI_STEP_CLASSES; j++) {
+        for (size_t j = 0; j < PAIRS && p->step.o.loss != &aoei_loss_of_classes; j++) {
             const double s = cosine_of(v[2 * i], v[2 * j + 1], p->compared) / 0.05;
             own = i == j ? s : own;
             all += exp(s);
@@ -143,7 +143,8 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
                                       .tokens = TEXTS * MOST_TOKENS,
                                       .longest = MOST_TOKENS,
                                       .chunk_pairs = chunk,
-                                      .chunk_tokens = 2 * chunk * MOST_TOKENS};
+                                      .chunk_tokens = 2 * chunk * MOST_TOKENS,
+                                      .loss = head_rows && head_cols != p->dims ? &aoei_loss_of_classes : NULL};
     assert_int_equal(aoei_pair_step_create(&p->step, p->ctx, &p->c, &o, NULL), 0);
     const size_t first_slot = aoei_pooled_slot(&p->c, 0);
     aoei_tensor_zero(p->ctx, p->step.params.value);
@@ -153,7 +154,6 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
     p->head = fill(p, first_slot + AOEI_PW_DENSE_BIAS, p->dense_bias);
     p->head_bias = fill(p, first_slot + AOEI_PW_HEAD, p->head);
     p->n = fill(p, first_slot + AOEI_PW_HEAD_BIAS, p->head_bias);
-    p->step.loss = head_rows && head_cols != p->dims ? AOEI_STEP_CLASSES : AOEI_STEP_BY_LABEL;
 }
 
 static void tear_down(problem *p) {
@@ -174,7 +174,7 @@ static double run(problem *p, double scale) {
         const size_t T = text_of(ids, u);
         aoei_batch_add(&p->step.buffer, ids, T, (uint32_t)u);
     }
-    const double *label = p->step.loss == AOEI_STEP_CLASSES ? labels : NULL;
+    const double *label = p->step.o.loss == &aoei_loss_of_classes ? labels : NULL;
     if (aoei_pair_step_gradient(&p->step, AOE_POOLING_LAST_AVG, &o, label, NULL, NULL, scale, &r, &err))
         fail_msg("%s", err.message);
     return r.total;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ * Calls the objectives with the batch of a training step.
+ */
+#include "train/step_loss.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "loss/classification_objective.h"
+#include "loss/contrastive_objective.h"
+#include "loss/pair_objective.h"
+#include "loss/regression_objective.h"
+#include "loss/score_objective.h"
+#include "nn/elementwise.h"
+
+/* ---------------------------------------------------------------- labels */
+
+static size_t labels_workspace(const aoei_loss_shape *s) {
+    const size_t pairs = aoei_pair_objective_workspace(s->examples, s->dims),
+                 others = s->arity > 1 ? aoei_contrastive_objective_workspace(s->examples, s->dims, s->arity) : 1;
+    return !pairs || !others ? 0 : pairs > others ? pairs : others;
+}
+
+static int labels_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    const aoei_example_batch *e = &b->examples;
+    if (!b->label)
+        return aoei_contrastive_objective(b->o, e, b->workspace, b->workspace_bytes, b->ctx, result, err);
+    const aoei_pair_batch pairs = {.B = e->B,
+                                   .D = e->D,
+                                   .stride = 2 * e->D,
+                                   .x = e->v,
+                                   .y = e->v + e->D,
+                                   .grad_x = e->grad,
+                                   .grad_y = e->grad + e->D,
+                                   .label = b->label,
+                                   .group = b->group};
+    return aoei_pair_objective(b->o, &pairs, b->workspace, b->workspace_bytes, b->ctx, result, err);
+}
+
+const aoei_step_loss aoei_loss_of_labels = {.workspace = labels_workspace, .compute = labels_loss};
+
+/* ------------------------------------------------------------ regression */
+
+static size_t regression_workspace(const aoei_loss_shape *s) {
+    return aoei_regression_objective_workspace(s->examples, s->dims);
+}
+
+static int regression_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    return aoei_regression_objective(b->label, &b->examples, b->workspace, b->workspace_bytes, b->ctx, result, err);
+}
+
+const aoei_step_loss aoei_loss_of_regression = {.workspace = regression_workspace, .compute = regression_loss};
+
+/* --------------------------------------------------------------- classes */
+
+/* The arrays of the classification loss, and the part of the workspace that the objective uses. */
+typedef struct head_memory {
+    float *host;            /* [cells] weights of the classifier, followed by its biases */
+    double *values, *grads; /* [cells] the same in float64; their gradients */
+    void *workspace;        /* [workspace_bytes] */
+    size_t workspace_bytes;
+} head_memory;
+
+static void lay_out_head(head_memory *m, aoei_arena *a, const aoei_loss_shape *s) {
+    const size_t cells = s->head_rows * (s->head_cols + 1) + 1;
+    m->host = aoei_arena_take_array(a, cells, sizeof *m->host);
+    m->values = aoei_arena_take_array(a, cells, sizeof *m->values);
+    m->grads = aoei_arena_take_array(a, cells, sizeof *m->grads);
+    m->workspace_bytes = aoei_classification_objective_workspace(s->examples, s->dims, s->head_rows ? s->head_rows : 1);
+    if (!m->workspace_bytes)
+        a->overflow = 1;
+    m->workspace = aoei_arena_take_array(a, m->workspace_bytes, 1);
+}
+
+static size_t classes_workspace(const aoei_loss_shape *s) {
+    aoei_arena a;
+    head_memory m;
+    aoei_arena_measure(&a);
+    lay_out_head(&m, &a, s);
+    return a.overflow ? 0 : a.used;
+}
+
+/* Adds scale * grads[n] to the gradient tensor g. host[n] is a workspace. */
+static void add_gradient(const aoei_loss_batch *b, aoei_tensor g, float *host, const double *grads, size_t n) {
+    aoei_tensor_read(b->ctx, host, g);
+    for (size_t i = 0; i < n; i++)
+        host[i] = (float)((double)host[i] + b->scale * grads[i]);
+    aoei_tensor_write(b->ctx, g, host);
+}
+
+static int classes_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    const aoei_loss_shape shape = {
+        .examples = b->examples.B, .dims = b->examples.D, .head_rows = b->head[0].rows, .head_cols = b->head[0].cols};
+    const size_t C = shape.head_rows, weights = C * shape.head_cols;
+    aoei_arena arena = {.base = b->workspace, .size = b->workspace_bytes};
+    head_memory m;
+    lay_out_head(&m, &arena, &shape);
+    const aoei_classifier c = {
+        .classes = C, .weight = m.values, .bias = m.values + weights, .d_weight = m.grads, .d_bias = m.grads + weights};
+    aoei_tensor_read(b->ctx, m.host, b->head[0]);
+    aoei_tensor_read(b->ctx, m.host + weights, b->head[1]);
+    for (size_t i = 0; i < weights + C; i++)
+        m.values[i] = (double)m.host[i];
+    const int code =
+        aoei_classification_objective(&c, b->label, &b->examples, m.workspace, m.workspace_bytes, b->ctx, result, err);
+    if (code)
+        return code;
+    add_gradient(b, b->d_head[0], m.host, m.grads, weights);
+    add_gradient(b, b->d_head[1], m.host, m.grads + weights, C);
+    return AOE_OK;
+}
+
+const aoei_step_loss aoei_loss_of_classes = {.workspace = classes_workspace, .compute = classes_loss};
+
+/* ---------------------------------------------------------------- scores */
+
+static size_t scores_workspace(const aoei_loss_shape *s) {
+    (void)s;
+    return 1;
+}
+
+static int scores_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    return aoei_score_objective(b->label, &b->examples, result, err);
+}
+
+const aoei_step_loss aoei_loss_of_scores = {.workspace = scores_workspace, .compute = scores_loss};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ * The losses of a training step. A loss takes the vectors of a batch and computes their gradients, and those of the training
+ * head if it has one. A training method selects one of these losses (method.h). The objectives are in src/loss.
+ */
+#ifndef AOEI_TRAIN_STEP_LOSS_H
+#define AOEI_TRAIN_STEP_LOSS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aoe_train.h"
+#include "base/context.h"
+#include "loss/distill_objective.h"
+#include "loss/objective.h"
+#include "nn/tensor.h"
+
+/* Maximum sizes of the batches of a step. */
+typedef struct aoei_loss_shape {
+    size_t examples; /* maximum number of examples of a batch */
+    size_t dims;     /* number of components of a vector */
+    size_t arity;    /* maximum number of vectors of an example without labels, and of joined pairs; 0: all examples are labeled
+                        pairs */
+    size_t head_rows; /* rows and columns of the training head; 0: there is no training head */
+    size_t head_cols;
+    size_t guide_dims; /* number of components of the vectors of the teacher; 0: there is no teacher */
+} aoei_loss_shape;
+
+/* A batch, and the memory for its loss. All pointers are borrowed. */
+typedef struct aoei_loss_batch {
+    const aoe_objective_options *o; /* weights and temperatures */
+    aoei_example_batch examples;    /* vectors of the examples and their gradients */
+    const double *label;            /* [examples.B] labels of the examples; NULL: they have none */
+    const uint32_t *group;          /* see aoei_pair_step_gradient */
+    const float *const *teacher;    /* [examples.arity * examples.B] vectors of the teacher; NULL: there is no teacher */
+    size_t teacher_dims;            /* number of components of the vectors of the teacher */
+    aoei_tensor head[2], d_head[2]; /* weight and bias of the training head, and their gradients, to which the loss adds */
+    double scale;                   /* factor of the gradients of the training head */
+    void *workspace;                /* [workspace_bytes] memory; aligned to AOEI_ALIGN */
+    size_t workspace_bytes;
+    aoe_context *ctx;
+} aoei_loss_batch;
+
+typedef struct aoei_step_loss {
+    /* Returns the size in bytes of the workspace, or 0 if it overflows. */
+    size_t (*workspace)(const aoei_loss_shape *shape);
+    /* Computes the loss and the gradients. Errors: see aoe_objective. */
+    int (*compute)(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);
+} aoei_step_loss;
+
+/* Batches with labels: pair objective; batches without labels: contrastive objective. */
+extern const aoei_step_loss aoei_loss_of_labels;
+/* Regression objective; the labels are target cosines. */
+extern const aoei_step_loss aoei_loss_of_regression;
+/* Classification objective; the labels are class indices, and the training head is the classifier, with one row per class and
+ * three columns per component of a vector. */
+extern const aoei_step_loss aoei_loss_of_classes;
+/* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
+extern const aoei_step_loss aoei_loss_of_scores;
+
+#endif
