@@ -67,6 +67,7 @@ typedef struct aoe_hub_entry {
     const char *dir;      /* directory of the model */
     uint64_t bytes;       /* size of its files */
     const char *problem;  /* reason why aoe cannot open the model, one line; NULL: aoe can open it */
+    int cross_encoder;    /* 1: the model is a cross-encoder; 0: an embedding model, or a model that aoe cannot open */
 } aoe_hub_entry;
 
 /* Receives a model of the list. A nonzero result ends the list. */

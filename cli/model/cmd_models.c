@@ -16,12 +16,13 @@ typedef struct job {
 
 static int show(void *user, const aoe_hub_entry *e) {
     job *j = user;
+    const char *kind = e->problem ? NULL : e->cross_encoder ? "cross-encoder" : "embedding";
     j->n++;
     if (j->general.json) {
-        json_t *o =
-            json_pack("{s:o,s:o,s:s,s:o,s:I,s:b}", "name", cli_json_text(e->name, strlen(e->name)), "revision",
-                      cli_json_text(e->revision, strlen(e->revision)), "commit", e->commit, "directory",
-                      cli_json_text(e->dir, strlen(e->dir)), "bytes", (json_int_t)e->bytes, "opens", e->problem == NULL);
+        json_t *o = json_pack("{s:o,s:o,s:s,s:o,s:I,s:s?,s:b}", "name", cli_json_text(e->name, strlen(e->name)), "revision",
+                              cli_json_text(e->revision, strlen(e->revision)), "commit", e->commit, "directory",
+                              cli_json_text(e->dir, strlen(e->dir)), "bytes", (json_int_t)e->bytes, "kind", kind, "opens",
+                              e->problem == NULL);
         if (e->problem)
             json_object_set_new(o, "problem", cli_json_text(e->problem, strlen(e->problem)));
         cli_print_json(o);
@@ -31,14 +32,15 @@ static int show(void *user, const aoe_hub_entry *e) {
     cli_table_cell(&j->table, "%s", *e->revision ? e->revision : "-");
     cli_table_cell(&j->table, "%.12s", e->commit);
     cli_table_cell(&j->table, "%.1f MiB", (double)e->bytes / 0x1p20);
+    cli_table_cell(&j->table, "%s", kind ? kind : "-");
     cli_table_cell(&j->table, "%s", e->problem ? "no" : "yes");
     return 0;
 }
 
 static int list(job *j) {
-    static const char *const header[] = {"model", "revision", "commit", "size", "opens"};
+    static const char *const header[] = {"model", "revision", "commit", "size", "kind", "opens"};
     aoe_error err;
-    cli_table_begin(&j->table, "lllrl");
+    cli_table_begin(&j->table, "lllrll");
     cli_table_cells(&j->table, header, sizeof header / sizeof *header);
     const int code = aoe_hub_list(show, j, &err);
     if (!code && j->n && !j->general.json)
@@ -58,8 +60,9 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "models",
         .operands = "",
-        .about = "Lists the models of the Hugging Face Hub in the cache on this machine, and whether aoe can open them. With\n"
-                 "--json, the reason is printed for models that cannot be opened.\n",
+        .about = "Lists the models of the Hugging Face Hub in the cache on this machine, whether they are embedding\n"
+                 "models or cross-encoders, and whether aoe can open them. With --json, the reason is printed for\n"
+                 "models that cannot be opened.\n",
         .examples = "  aoe models\n"
                     "  aoe models --json\n",
         CLI_GROUPS(groups),

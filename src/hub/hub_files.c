@@ -29,6 +29,7 @@ static const char *const configuration[] = {
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",
+    "chat_template.jinja",
     "adapter_config.json",
     "aoe.json",
     "LICENSE",

@@ -12,8 +12,7 @@
 #include "base/error.h"
 #include "base/hub_cache.h"
 #include "base/path.h"
-#include "modeldir/model_files.h"
-#include "modeldir/settings_read.h"
+#include "modeldir/model_kind.h"
 
 #define PREFIX "models--"
 #define LEVELS 8 /* maximum number of levels of directories that are read */
@@ -70,19 +69,13 @@ static int add_references(aoei_buffer *out, const char *folder, const char *name
     return rc || !out->failed ? rc : aoei_fail_nomem(err, 0);
 }
 
-/* Opens the files of the model. Returns 0, or an error whose message explains why aoe cannot open the model. */
-static int check_opens(const char *dir, aoe_error *why) {
+/* Opens the files of the model, and sets *kind. Returns 0, or an error whose message explains why aoe cannot open the model. */
+static int check_opens(aoei_model_kind *kind, const char *dir, aoe_error *why) {
     aoei_model_files f;
     aoei_encoder_config c = {0};
-    aoei_settings settings = {0};
-    aoe_model_options options;
-    json_t *record = NULL;
-    aoe_model_options_defaults(&options);
     int rc = aoei_model_files_open(&f, &c, dir, NULL, 0, why);
     if (!rc)
-        rc = aoei_settings_read(&settings, &record, aoei_settings_dir(&f), &c, &options, why);
-    aoei_settings_free(&settings);
-    json_decref(record);
+        rc = aoei_model_kind_check(kind, &f, &c, why);
     aoei_model_files_close(&f);
     return rc;
 }
@@ -90,6 +83,7 @@ static int check_opens(const char *dir, aoe_error *why) {
 static int list_snapshot(const listing *l, const char *name, const char *folder, const char *commit) {
     aoei_buffer dir = {0}, references = {0};
     aoe_error why;
+    aoei_model_kind kind;
     aoe_hub_entry e = {.name = name, .commit = commit};
     (void)aoei_buffer_printf(&dir, "%s/snapshots/%s", folder, commit);
     int rc = dir.failed ? aoei_fail_nomem(l->err, 0) : add_sizes(&e.bytes, dir.data, LEVELS, l->err);
@@ -98,7 +92,8 @@ static int list_snapshot(const listing *l, const char *name, const char *folder,
     if (!rc) {
         e.dir = dir.data;
         e.revision = references.data ? references.data : "";
-        e.problem = check_opens(dir.data, &why) ? why.message : NULL;
+        e.problem = check_opens(&kind, dir.data, &why) ? why.message : NULL;
+        e.cross_encoder = !e.problem && kind == AOEI_KIND_CROSS_ENCODER;
         rc = l->entry(l->user, &e);
     }
     aoei_buffer_free(&dir);

@@ -15,13 +15,12 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/path.h"
-#include "encoder/arch_registry.h"
 #include "hub/hub_download.h"
 #include "hub/hub_files.h"
 #include "hub/hub_place.h"
 #include "modeldir/layout.h"
+#include "modeldir/model_kind.h"
 #include "modeldir/peft.h"
-#include "modeldir/settings_read.h"
 
 #define MAX_MODULES 64 /* maximum number of modules in modules.json */
 
@@ -131,26 +130,19 @@ static int want_weights(job *j, const char *dir, int *found, aoe_error *err) {
     return aoei_hub_want_weights(&j->files, dir, j->snapshot, found, err);
 }
 
-/* Checks from the configuration whether aoe supports the model. */
+/* Checks from the configuration whether aoe supports the model as an embedding model or as a cross-encoder. */
 static int check_supported(const job *j, aoe_error *err) {
     aoei_encoder_config c;
-    aoei_settings settings = {0};
-    aoe_model_options options;
-    json_t *root, *record = NULL;
-    int rc = load(&root, j, AOEI_CONFIG_FILE, err);
-    if (rc || !json_object_get(root, "model_type") || aoei_is_adapter_dir(j->snapshot)) {
-        json_decref(root);
-        return rc; /* a static model, a model in a subdirectory, or adapters */
-    }
-    aoe_model_options_defaults(&options);
-    rc = aoei_config_read(&c, root, AOEI_CONFIG_FILE, err);
-    if (!rc)
-        rc = aoei_settings_read(&settings, &record, j->snapshot, &c, &options, err);
+    aoei_model_files f;
+    aoei_model_kind kind;
+    if (aoei_is_adapter_dir(j->snapshot))
+        return 0;
+    int rc = aoei_model_config_open(&f, &c, j->snapshot, err);
+    if (!rc && c.arch)
+        rc = aoei_model_kind_check(&kind, &f, &c, err);
     if (rc && rc != AOE_ENOMEM)
         (void)aoei_error_prefix(err, "%s: aoe cannot open this model, so its weights were not downloaded", j->name.id);
-    aoei_settings_free(&settings);
-    json_decref(record);
-    json_decref(root);
+    aoei_model_files_close(&f);
     return rc;
 }
 

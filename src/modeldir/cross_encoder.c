@@ -42,7 +42,7 @@ static aoei_decoder decoder_of(const aoei_encoder_config *c, const aoei_model_fi
         return AOEI_DECODER_NONE;
     if (json_is_boolean(tied))
         return json_is_true(tied) ? AOEI_DECODER_TIED : AOEI_DECODER_UNTIED;
-    return aoei_safetensors_find(f->weights, "lm_head.weight") ? AOEI_DECODER_UNTIED : AOEI_DECODER_TIED;
+    return f->weights && aoei_safetensors_find(f->weights, "lm_head.weight") ? AOEI_DECODER_UNTIED : AOEI_DECODER_TIED;
 }
 
 /* Returns the weight of the last layer of the head, or NULL if the files contain no head. If the file of adapters contains a
@@ -53,7 +53,7 @@ static const aoei_st_tensor *find_head(const aoei_encoder_config *c, const aoei_
     snprintf(name, sizeof name, "%s.weight", h->module[h->n - 1].name);
     const aoei_st_tensor *t = aoei_adapters_saved(f, c, name);
     *saved = t != NULL;
-    return t ? t : aoei_safetensors_find(f->weights, name);
+    return t || !f->weights ? t : aoei_safetensors_find(f->weights, name);
 }
 
 /* Returns an error for a model without a head. */
@@ -101,7 +101,8 @@ static int check_head(const aoei_encoder_config *c, const aoei_model_files *f, c
 
 int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const aoei_head_request *request, aoe_error *err) {
     const aoei_st_tensor *last = c->arch->head ? find_head(c, f, &f->saved_head) : NULL;
-    size_t classes = last && !f->saved_head ? aoei_head_classes(f->config_json) : 0;
+    const int expected = !f->weights && c->arch->head && promises_head(f->config_json);
+    size_t classes = (last && !f->saved_head) || expected ? aoei_head_classes(f->config_json) : 0;
     aoei_module_head modules;
     int rc = aoei_cross_encoder_modules_read(&modules, &f->logit_score, aoei_settings_dir(f), err);
     if (rc)
@@ -110,8 +111,10 @@ int aoei_cross_encoder_open(aoei_encoder_config *c, aoei_model_files *f, const a
         return open_module_head(f, request, err);
     if (last && !classes)
         classes = last->n_dims ? last->shape[0] : 0;
-    f->new_head = !last || request->replace;
-    f->decoder = c->arch->head && !last && !request->new_classes ? decoder_of(c, f) : AOEI_DECODER_NONE;
+    if (expected && !classes)
+        classes = 1;
+    f->new_head = (!last && !expected) || request->replace;
+    f->decoder = c->arch->head && !last && !expected && !request->new_classes ? decoder_of(c, f) : AOEI_DECODER_NONE;
     if ((rc = check_head(c, f, request, classes, err)))
         return rc;
     char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
@@ -207,6 +210,16 @@ int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f) {
     if (!c->arch->head || !f->weights || !find_head(c, f, &saved))
         return 0;
     return saved || (promises_head(f->config_json) && !check_modules(aoei_settings_dir(f), NULL));
+}
+
+int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err) {
+    aoei_module_head head;
+    aoei_logit_score score;
+    const int rc = aoei_cross_encoder_modules_read(&head, &score, aoei_settings_dir(f), err);
+    *declared = head == AOEI_MODULE_HEAD_POOLED || head == AOEI_MODULE_HEAD_LOGITS;
+    if (head == AOEI_MODULE_HEAD_NONE)
+        *declared = f->weights ? aoei_has_head(c, f) : c->arch->head && promises_head(f->config_json);
+    return rc;
 }
 
 int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f) {

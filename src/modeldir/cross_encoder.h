@@ -20,7 +20,8 @@ typedef struct aoei_head_request {
     int replace;        /* 1: a head in the files is not used; a new head replaces it */
 } aoei_head_request;
 
-/* Adds the classification head to c. f must be open. If the files contain a head, the number of its classes is read from
+/* Adds the classification head to c. f must be open. If f contains no weights (aoei_model_config_open), a head that config.json
+ * names is taken to be in the weights. If the files contain a head, the number of its classes is read from
  * config.json or from the weight of its last layer. A head in the file of adapters (PEFT's modules_to_save) replaces the head
  * of the base model; f->saved_head is then set to 1. Otherwise, the head has request->new_classes classes, and f->new_head is
  * set to 1. If the head consists of modules, f->module_head is set to 1, and c is completed by
@@ -47,6 +48,10 @@ int aoei_cross_encoder_write_modules(const aoei_encoder_config *c, const aoei_se
 /* Returns 1 if the open files f contain a classification head that config.json names, and modules.json does not describe an
  * embedding model, or if the file of adapters contains a head. c: configuration of the model, with or without the head. */
 int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f);
+/* Sets *declared to 1 if the files describe a cross-encoder: modules.json describes a head (aoei_cross_encoder_modules_read),
+ * or aoei_has_head is true. If f contains no weights (aoei_model_config_open), it suffices that config.json names a class with
+ * a head. Errors: as aoei_cross_encoder_modules_read. */
+int aoei_declares_cross_encoder(int *declared, const aoei_encoder_config *c, const aoei_model_files *f, aoe_error *err);
 /* Returns 1 if the open files f contain a language model that may be a reranker (aoei_decoder): config.json names a class
  * ...ForCausalLM, and there is no modules.json, so that it is not an embedding model. c: configuration of the model. */
 int aoei_is_language_model(const aoei_encoder_config *c, const aoei_model_files *f);

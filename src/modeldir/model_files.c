@@ -189,6 +189,21 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
     return rc ? rc : read_license(f, err);
 }
 
+int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err) {
+    *f = (aoei_model_files){.dir = aoei_strdup(dir)};
+    *c = (aoei_encoder_config){0};
+    int rc = f->dir ? find_transformer_dir(f, err) : aoei_fail_nomem(err, strlen(dir));
+    char *path = rc ? NULL : aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
+    if (!rc && !path)
+        rc = aoei_fail_nomem(err, strlen(dir));
+    if (!rc && aoei_exists(path))
+        rc = aoei_json_load(&f->config_json, path, err);
+    if (!rc && !aoei_may_be_static(f->config_json))
+        rc = aoei_config_read(c, f->config_json, path, err);
+    aoei_free(path);
+    return rc;
+}
+
 void aoei_model_files_close(aoei_model_files *f) {
     json_decref(f->config_json);
     json_decref(f->record);

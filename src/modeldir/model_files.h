@@ -67,6 +67,10 @@ typedef struct aoei_model_files {
  * AOE_EUNSUPPORTED, AOE_EARG (`base` is given, but `dir` contains no adapters), AOE_ENOMEM. */
 int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, const char *base, int mlm,
                           aoe_error *err);
+/* Opens the configuration of the model in `dir`, whose weights may be missing, and which contains no adapters. c->arch is NULL
+ * for a static model, whose configuration depends on its weights. The caller closes f with aoei_model_files_close, even if the
+ * function fails. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
+int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err);
 void aoei_model_files_close(aoei_model_files *f); /* accepts a zeroed struct */
 /* Returns the directory that contains config.json and the weights of the encoder. If f->dir contains adapters, this is the
  * directory of the base model. The string is borrowed from f. */

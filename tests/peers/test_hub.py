@@ -181,3 +181,25 @@ def test_adapters_name_their_base(aoe, hub, tmp_path, monkeypatch):
     vectors = python("import json; from sentence_transformers import SentenceTransformer as S; "
                      "print(json.dumps(S('%s', device='cpu').encode(['a plane is taking off']).tolist()))" % adapters)
     assert abs(aoe.embed(adapters, ["a plane is taking off"]) - vectors).max() < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["bert", "qwen3"])
+def test_cross_encoders(aoe, hub, monkeypatch, kind):
+    """aoe pull downloads cross-encoders as sentence-transformers saves them (modules.json without a Pooling module). Their scores
+    are those of CrossEncoder, and aoe models lists their kind."""
+    files, cache, log = hub
+    source = ROOT / "tests" / "golden" / "cross_encoders" / kind
+    python("import json; from sentence_transformers import CrossEncoder as C; m = C('%s', device='cpu'); "
+           "m.save_pretrained('%s'); print('{}')" % (source, files / "acme" / "ce"))
+    assert (files / "acme" / "ce" / "modules.json").exists()
+    directory = json.loads(aoe.run("pull", "-q", "--json", "acme/ce").stdout)["directory"]
+    models = {m["name"]: m for m in map(json.loads, aoe.run("models", "--json").stdout.splitlines())}
+    assert (models["acme/ce"]["opens"], models["acme/ce"]["kind"]) == (True, "cross-encoder")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    want = python("import json; from sentence_transformers import CrossEncoder as C; m = C('acme/ce', device='cpu'); "
+                  "print(json.dumps(m.model(**m.tokenizer(['a plane'], ['it is taking off'], return_tensors='pt')).logits[0].tolist()))")
+    done = aoe.run("rerank", "-q", "-m", directory, "--dtype", "f32", "--json", "--scores", "logit", "--pairs", "-",
+                   "--input-format", "jsonl", stdin=json.dumps({"text1": "a plane", "text2": "it is taking off"}))
+    row = json.loads(done.stdout)
+    got = row["scores"] if "scores" in row else [row["score"]]
+    assert max(abs(x - y) for x, y in zip(got, want, strict=True)) < 1e-5

@@ -372,6 +372,86 @@ static void test_killed_owner(void **state) {
     free(model);
 }
 
+/* ------------------------------------------------------------- cross-encoders */
+
+#define TRANSFORMER_ONLY                                                                                                       \
+    "[{\"idx\":0,\"name\":\"0\",\"path\":\"\",\"type\":\"sentence_transformers.base.modules.transformer.Transformer\"}]"
+
+/* Copies the model to the server, so that its name is acme/NAME. */
+static char *serve(const char *from, const char *name) {
+    char *acme = test_path(hub.folder, "acme"), *to = test_path(acme, name);
+    assert_int_equal(mkdir(to, 0700), 0);
+    test_copy_dir(from, to);
+    free(acme);
+    return to;
+}
+
+/* Result of the last list: what the entry of the model says. */
+static struct {
+    const char *name;
+    int found, opens, cross_encoder;
+} listed;
+
+static int record_entry(void *user, const aoe_hub_entry *e) {
+    (void)user;
+    if (strcmp(e->name, listed.name) != 0)
+        return 0;
+    listed.found = 1;
+    listed.opens = !e->problem;
+    listed.cross_encoder = e->cross_encoder;
+    return 0;
+}
+
+/* Downloads the model and checks the kind of model in the list. */
+static void expect_kind(const char *name, int cross_encoder) {
+    free(begin());
+    if (pull(name))
+        fail_msg("%s", err.message);
+    memset(&listed, 0, sizeof listed);
+    listed.name = name;
+    assert_int_equal(aoe_hub_list(record_entry, NULL, &err), 0);
+    if (!listed.found || !listed.opens || listed.cross_encoder != cross_encoder)
+        fail_msg("%s: found %d, opens %d, cross-encoder %d", name, listed.found, listed.opens, listed.cross_encoder);
+}
+
+/* All forms of cross-encoders are downloaded and listed as such: a head in the weights, with and without a modules.json that
+ * contains only a Transformer, a language model with LogitScore, and a head that consists of modules. */
+static void test_kinds(void **state) {
+    (void)state;
+    free(serve("tests/golden/cross_encoders/bert", "plain"));
+    expect_kind("acme/plain", 1);
+    char *dir = serve("tests/golden/cross_encoders/bert", "modules");
+    free(test_write_text(dir, "modules.json", TRANSFORMER_ONLY));
+    expect_kind("acme/modules", 1);
+    free(dir);
+    free(serve("tests/golden/cross_encoders/logit_score", "logits"));
+    expect_kind("acme/logits", 1);
+    free(serve("tests/golden/cross_encoders/pooled_modules", "pooled"));
+    expect_kind("acme/pooled", 1);
+    free(serve("tests/golden/qwen2", "embedding"));
+    expect_kind("acme/embedding", 0);
+    dir =
+        serve("tests/golden/cross_encoders/bert", "broken"); /* an error of a cross-encoder, whose weights are not downloaded */
+    free(test_write_text(dir, "modules.json", TRANSFORMER_ONLY));
+    free(
+        test_write_text(dir, "config_sentence_transformers.json", "{\"activation_fn\": \"torch.nn.modules.activation.GELU\"}"));
+    char *model = begin();
+    expect_failure("acme/broken", AOE_EUNSUPPORTED, "were not downloaded");
+    expect_failure("acme/broken", AOE_EUNSUPPORTED, "GELU' of the scores is not supported");
+    free(model);
+    free(dir);
+}
+
+/* The chat template of a reranker is downloaded, because its scores depend on it. */
+static void test_chat_template(void **state) {
+    (void)state;
+    char *dir = serve("tests/golden/cross_encoders/logit_score", "chat");
+    free(test_write_text(dir, "chat_template.jinja", "an unknown template"));
+    free(begin());
+    expect_failure("acme/chat", AOE_EUNSUPPORTED, "the chat template of this reranker is not supported");
+    free(dir);
+}
+
 /* ------------------------------------------------------------------ headers */
 
 static aoei_headers headers_of(const char *text) {
@@ -463,10 +543,11 @@ int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "pull") == 0)
         return aoe_hub_pull("acme/tiny", NULL, &result, &err) ? 1 : 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),     cmocka_unit_test(test_token),         cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_continue),     cmocka_unit_test(test_wrong_answers), cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_timeout),      cmocka_unit_test(test_without_links), cmocka_unit_test(test_absent_files),
-        cmocka_unit_test(test_killed_owner), cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_messages),      cmocka_unit_test(test_token),         cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_continue),      cmocka_unit_test(test_wrong_answers), cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_timeout),       cmocka_unit_test(test_without_links), cmocka_unit_test(test_absent_files),
+        cmocka_unit_test(test_killed_owner),  cmocka_unit_test(test_headers),       cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_chat_template),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

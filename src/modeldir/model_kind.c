@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * Checks the settings of a model as an embedding model and as a cross-encoder.
+ */
+#include "modeldir/model_kind.h"
+
+#include "base/error.h"
+#include "modeldir/cross_encoder.h"
+#include "modeldir/settings_read.h"
+
+/* Checks the settings of an embedding model. */
+static int check_embedding(const aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    aoei_settings settings = {0};
+    aoe_model_options options;
+    json_t *record = NULL;
+    aoe_model_options_defaults(&options);
+    const int rc = aoei_settings_read(&settings, &record, aoei_settings_dir(f), c, &options, err);
+    aoei_settings_free(&settings);
+    json_decref(record);
+    return rc;
+}
+
+/* Checks the head and the settings of a cross-encoder. */
+static int check_cross_encoder(aoei_model_files *f, const aoei_encoder_config *config, aoe_error *err) {
+    const char *dir = aoei_settings_dir(f);
+    aoei_encoder_config c = *config;
+    aoei_settings settings = {0};
+    aoe_model_options options;
+    json_t *record = NULL;
+    aoe_model_options_defaults(&options);
+    int rc = aoei_cross_encoder_open(&c, f, &(aoei_head_request){0}, err);
+    if (!rc)
+        rc = aoei_settings_read(&settings, &record, dir, &c, &options, err);
+    if (!rc && c.classes)
+        rc = aoei_cross_encoder_settings(&settings, &c, f, dir, &options, err);
+    aoei_settings_free(&settings);
+    json_decref(record);
+    return rc;
+}
+
+int aoei_model_kind_check(aoei_model_kind *kind, aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    int declared;
+    int rc = aoei_declares_cross_encoder(&declared, c, f, err);
+    if (rc)
+        return rc;
+    rc = declared ? check_cross_encoder(f, c, err) : check_embedding(f, c, err);
+    *kind = declared ? AOEI_KIND_CROSS_ENCODER : AOEI_KIND_EMBEDDING;
+    if (!rc || rc == AOE_ENOMEM)
+        return rc;
+    if (declared ? check_embedding(f, c, NULL) : check_cross_encoder(f, c, NULL))
+        return rc;
+    *kind = declared ? AOEI_KIND_EMBEDDING : AOEI_KIND_CROSS_ENCODER;
+    return 0;
+}
