@@ -20,7 +20,7 @@
     "is_decoder add_cross_attention embedding_size "
 #define ROPE "rope_theta rope_scaling rope_parameters partial_rotary_factor original_max_position_embeddings "
 #define CAUSAL                                                                                                                 \
-    SIZES ROPE "hidden_act num_key_value_heads head_dim rms_norm_eps attention_bias attention_dropout mlp_bias is_causal "     \
+    SIZES ROPE "hidden_act num_key_value_heads head_dim rms_norm_eps attention_bias attention_dropout mlp_bias "               \
                "use_bidirectional_attention sliding_window use_sliding_window max_window_layers layer_types pretraining_tp "
 
 /* The keys of config.json that an architecture obeys, or that have no effect on its embeddings. */
@@ -72,7 +72,7 @@ static const struct {
 /* Keys of config.json that have no effect on the embeddings of any architecture: special tokens, classifiers, options of
  * generation, and records about the file. */
 static const char config_keys[] =
-    "model_type architectures _name_or_path name_or_path auto_map _commit_hash transformers_version dtype torch_dtype "
+    "model_type architectures is_causal _name_or_path name_or_path auto_map _commit_hash transformers_version dtype torch_dtype "
     "embedding_dtype bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id mask_token_id unk_token_id padding_idx "
     "decoder_start_token_id chunk_size_feed_forward id2label label2id num_labels _num_labels problem_type finetuning_task "
     "task_specific_params initializer_range initializer_factor return_dict output_attentions output_hidden_states output_past "

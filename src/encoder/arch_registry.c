@@ -83,6 +83,22 @@ fail:
                      file);
 }
 
+/* Checks the key is_causal of an encoder. If it contradicts the architecture, the library transformers computes causal
+ * attention in some batches only. */
+static int check_direction(const aoei_encoder_config *c, const aoei_arch *arch, const json_t *config, const char *file,
+                           aoe_error *err) {
+    int causal = c->causal;
+    if (arch->default_pooling == AOE_POOLING_LAST_TOKEN) /* a causal architecture, which obeys the key */
+        return 0;
+    const int rc = aoei_json_bool(config, "is_causal", &causal, file, err);
+    if (rc || causal == c->causal)
+        return rc;
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: is_causal is %s, which is not supported, because the attention of this %s model is %s; remove the key", file,
+        causal ? "true" : "false", arch->model_type, c->causal ? "causal (is_decoder)" : "bidirectional");
+}
+
 int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const char *model_type = NULL;
     *c = (aoei_encoder_config){0};
@@ -99,7 +115,7 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
                          aoei_arch_names());
     if (arch->defaults)
         arch->defaults(c);
-    if ((rc = arch->read(c, config, file, err)))
+    if ((rc = arch->read(c, config, file, err)) || (rc = check_direction(c, arch, config, file, err)))
         return rc;
     c->arch = arch;
     if ((rc = aoei_json_bool(config, "output_hidden_states", &c->output_hidden_states, file, err)) ||

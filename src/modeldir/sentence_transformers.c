@@ -490,17 +490,16 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
                             int *present, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
-    json_t *tokenizer_length = NULL;
+    json_t *arguments = NULL;
     size_t n = 0;
     int lowercase = AOE_AUTO, rc = load_optional(&config, &path, dir, name, NULL, err);
     *present = config != NULL;
     if (!rc && config && strcmp(name, "tokenizer_config.json") != 0)
-        rc = aoei_transformer_module_check(&tokenizer_length, config, path, err);
-    if (!rc && config)
+        rc = aoei_transformer_module_check(&arguments, config, path, err);
+    if (!rc && arguments) /* an argument of the tokenizer has priority */
+        rc = read_length(&n, arguments, "model_max_length", max, path, err);
+    if (!rc && config && !n)
         rc = read_length(&n, config, key, max, path, err);
-    if (!rc && !n && json_is_number(tokenizer_length) &&
-        json_number_value(tokenizer_length) >= 1) /* an argument of the tokenizer */
-        n = json_number_value(tokenizer_length) < (double)max ? (size_t)json_number_value(tokenizer_length) : max;
     if (!rc && config)
         rc = aoei_json_bool(config, "do_lower_case", &lowercase, path, err);
     if (!rc && n && s->max_length == AOE_AUTO) {

@@ -84,7 +84,7 @@ static int check_modality(json_t *config, const char *path, aoe_error *err) {
     return rc ? rc : check_choice(text, "method_output_name", outputs, path, err);
 }
 
-int aoei_transformer_module_check(json_t **max_length, json_t *config, const char *path, aoe_error *err) {
+int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, const char *path, aoe_error *err) {
     static const char *const tasks[] = {"feature-extraction", "sequence-classification", "text-generation", NULL};
     static const char *const outputs[] = {"token_embeddings", "scores", "causal_logits", NULL};
     static const char *const rejected[] = {"query_length", "document_length", "query_expansion"};
@@ -92,9 +92,9 @@ int aoei_transformer_module_check(json_t **max_length, json_t *config, const cha
                       in_tokenizer[] = "set it in tokenizer_config.json and remove it here";
     json_t *processing = json_object_get(config, "processing_kwargs");
     int rc;
-    *max_length = json_object_get(json_object_get(config, "processor_kwargs"), "model_max_length");
-    if (!*max_length)
-        *max_length = json_object_get(json_object_get(config, "tokenizer_args"), "model_max_length");
+    *tokenizer_arguments = json_object_get(config, "processor_kwargs");
+    if (!json_object_get(*tokenizer_arguments, "model_max_length"))
+        *tokenizer_arguments = json_object_get(config, "tokenizer_args");
     if ((rc = check_arguments(config, "model_args", model_keys, remove, path, err)) ||
         (rc = check_arguments(config, "model_kwargs", model_keys, remove, path, err)) ||
         (rc = check_arguments(config, "config_args", config_keys, in_config, path, err)) ||

@@ -10,8 +10,9 @@
 
 /* Checks the keys of `config` that can change the embeddings: the task, the modalities, and the arguments that
  * sentence-transformers passes to the configuration, the model and the tokenizer. Arguments without an effect on the embeddings
- * are accepted. path: path of the file in messages. Sets *max_length to the argument model_max_length of the tokenizer, or to
- * NULL if there is none; the value is borrowed. Errors: AOE_EUNSUPPORTED (names the key and the remedy), AOE_EFORMAT. */
-int aoei_transformer_module_check(json_t **max_length, json_t *config, const char *path, aoe_error *err);
+ * are accepted. path: path of the file in messages. Sets *tokenizer_arguments to the object of arguments of the tokenizer that
+ * may contain model_max_length, or to NULL if there is none; the object is borrowed. Errors: AOE_EUNSUPPORTED (names the key
+ * and the remedy), AOE_EFORMAT. */
+int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, const char *path, aoe_error *err);
 
 #endif

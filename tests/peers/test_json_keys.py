@@ -137,3 +137,31 @@ def test_changed_rope_keys(aoe, model, tmp_path, kind):
             if got is None or relative_error(got, want) > 1e-5:
                 wrong.append((place, key))
     assert not wrong
+
+
+@pytest.mark.parametrize("kind", ["processor_kwargs", "tokenizer_args"])
+def test_maximum_length_of_the_tokenizer(aoe, model, tmp_path, kind):
+    """model_max_length in the arguments of the tokenizer has priority over max_seq_length, whichever is larger."""
+    for length, argument in ((12, 5), (4, 9)):
+        folder = tmp_path / f"{length}"
+        shutil.copytree(model, folder)
+        path = folder / "sentence_bert_config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "max_seq_length": length, kind: {"model_max_length": argument}}))
+        got, messages = embed(aoe, folder)
+        assert_equal(got, reference(folder), 1e-5)
+
+
+def test_direction_of_attention(aoe, model, tmp_path):
+    """is_causal true changes embeddings of BERT in some batches of transformers, so aoe rejects it; false has no effect."""
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    path = folder / "config.json"
+    saved = json.loads(path.read_text())
+    path.write_text(json.dumps({**saved, "is_causal": False}))
+    got, messages = embed(aoe, folder)
+    assert_equal(got, reference(folder), 1e-5)
+    assert "is_causal" not in messages
+    path.write_text(json.dumps({**saved, "is_causal": True}))
+    assert relative_error(got, reference(folder, batch_size=1)) > 1e-3
+    got, messages = embed(aoe, folder)
+    assert got is None and "is_causal is true" in messages

@@ -90,6 +90,9 @@ static void warns_about_unknown_keys(void **state) {
         test_message(last, cases[i].file);
         test_message(last, "unknown key \"new_key\" is ignored");
     }
+    snprintf(text, sizeof text, config, ", \"is_causal\": false");
+    assert_int_equal(open_with("config.json", text, &err), 0);
+    assert_int_equal(n_warnings, 0);
     snprintf(text, sizeof text, config, ", \"new_key\": 1, \"rope_theta\": 10000");
     assert_int_equal(open_with("config.json", text, &err), 0);
     assert_int_equal(n_warnings, 1);

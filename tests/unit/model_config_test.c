@@ -124,6 +124,10 @@ static void rejects_values_for_bert(void **state) {
          AOE_EUNSUPPORTED},
         {"is_decoder", "3", "\"is_decoder\" is not true or false", AOE_EFORMAT},
         {"add_cross_attention", "true", "add_cross_attention is true", AOE_EUNSUPPORTED},
+        {"is_causal", "true",
+         "is_causal is true, which is not supported, because the attention of this bert model is bidirectional",
+         AOE_EUNSUPPORTED},
+        {"is_causal", "1", "\"is_causal\" is not true or false", AOE_EFORMAT},
         {"hidden_size", NULL, "\"hidden_size\" is missing", AOE_EFORMAT},
         {"hidden_size", "0", "\"hidden_size\" is 0; it must be between 1 and 65536", AOE_EFORMAT},
         {"hidden_size", "9", "hidden_size 9 is not a multiple of num_attention_heads 2", AOE_EFORMAT},
@@ -638,6 +642,7 @@ static void reads_decoders(void **state) {
     static const char *const types[] = {"bert", "roberta"};
     for (size_t i = 0; i < 2; i++) {
         aoei_encoder_config c, again;
+        aoe_error err;
         assert_int_equal(read_type(&c, types[i], "\"is_decoder\": true", NULL), 0);
         assert_true(c.causal && c.bidirectional_from == AOEI_NO_LAYER);
         json_t *root = json_object();
@@ -645,8 +650,11 @@ static void reads_decoders(void **state) {
         assert_int_equal(aoei_config_read(&again, root, "config.json", NULL), 0);
         assert_memory_equal(&again, &c, sizeof c);
         json_decref(root);
-        assert_int_equal(read_type(&c, types[i], "\"is_decoder\": false", NULL), 0);
+        assert_int_equal(read_type(&c, types[i], "\"is_decoder\": false, \"is_causal\": false", NULL), 0);
         assert_true(!c.causal);
+        assert_int_equal(read_type(&c, types[i], "\"is_decoder\": true, \"is_causal\": true", NULL), 0);
+        assert_int_equal(read_type(&c, types[i], "\"is_decoder\": true, \"is_causal\": false", &err), AOE_EUNSUPPORTED);
+        FRAGMENT(err, "is_causal is false");
     }
 }
 
