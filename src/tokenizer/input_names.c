@@ -7,9 +7,10 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "tokenizer/tokenizer_class.h"
 #include "tokenizer/tokenizer_parts.h"
 
-/* Classes that pass token types; in the files, the suffix "Fast" may follow the name. */
+/* Classes that pass token types. */
 static const char *const classes[] = {"BertTokenizer",        "ElectraTokenizer",  "MobileBertTokenizer",
                                       "SqueezeBertTokenizer", "ConvBertTokenizer", "LayoutLMTokenizer",
                                       "LxmertTokenizer",      "DebertaTokenizer",  "DebertaV2Tokenizer"};
@@ -17,11 +18,9 @@ static const char *const classes[] = {"BertTokenizer",        "ElectraTokenizer"
 static const char *const model_types[] = {"bert", "distilbert", "electra", "nomic_bert", "deberta-v2"};
 
 static int class_passes_types(const char *name) {
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        const size_t len = strlen(classes[i]);
-        if (!strncmp(name, classes[i], len) && (!name[len] || !strcmp(name + len, "Fast")))
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (aoei_tokenizer_class_is(name, classes[i]))
             return 1;
-    }
     return 0;
 }
 

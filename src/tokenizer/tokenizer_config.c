@@ -9,13 +9,15 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "tokenizer/class_tokens.h"
 #include "tokenizer/listed_tokens.h"
+#include "tokenizer/tokenizer_class.h"
 #include "tokenizer/tokenizer_parts.h"
 
 /* Families of tokenizer classes. The classes of a family obey the same settings and have the same defaults. */
 typedef enum family { OTHER, BERT, BYTE_LEVEL, LLAMA, METASPACE, ALBERT, DEBERTA } family;
 static const struct {
-    const char *name; /* class name; in tokenizer_config.json, the suffix "Fast" may follow it */
+    const char *name;
     family family;
 } classes[] = {{"BertTokenizer", BERT},           {"DistilBertTokenizer", BERT},
                {"ElectraTokenizer", BERT},        {"MPNetTokenizer", BERT},
@@ -26,7 +28,7 @@ static const struct {
                {"GPT2Tokenizer", BYTE_LEVEL},     {"Qwen2Tokenizer", BYTE_LEVEL},
                {"LlamaTokenizer", LLAMA},         {"XLMRobertaTokenizer", METASPACE},
                {"CamembertTokenizer", METASPACE}, {"AlbertTokenizer", ALBERT},
-               {"DebertaV2Tokenizer", DEBERTA}};
+               {"DebertaV2Tokenizer", DEBERTA},   {"LxmertTokenizer", BERT}};
 
 /* A setting of the component `type` of tokenizer.json: key `key` gets the value `value`. */
 typedef struct setting {
@@ -76,17 +78,21 @@ static int set_prefix(json_t *section, const char *type, int prefix) {
     return 0;
 }
 
-/* Removes the parts of the type `type` from the normalizer. */
-static void remove_normalizer(json_t *root, const char *type) {
-    json_t *section = json_object_get(root, "normalizer"), *list = json_object_get(section, "normalizers");
+/* Removes the parts of the type `type` from the section `name`, in which a Sequence has the array `parts`. */
+static void remove_parts(json_t *root, const char *name, const char *parts, const char *type) {
+    json_t *section = json_object_get(root, name), *list = json_object_get(section, parts);
     const char *own = json_string_value(json_object_get(section, "type"));
     if (own && !strcmp(own, type))
-        (void)json_object_del(root, "normalizer");
+        (void)json_object_del(root, name);
     for (size_t i = json_array_size(list); i-- > 0;) {
         const char *part = json_string_value(json_object_get(json_array_get(list, i), "type"));
         if (part && !strcmp(part, type))
             (void)json_array_remove(list, i);
     }
+}
+
+static void remove_normalizer(json_t *root, const char *type) {
+    remove_parts(root, "normalizer", "normalizers", type);
 }
 
 /* Returns 1 if the normalizer has a part of the type `type`. */
@@ -147,6 +153,14 @@ static int apply_llama(json_t *root, const json_t *config, const char *file, aoe
     return apply_prefix(root, config, "Metaspace", 0, file, err);
 }
 
+/* Applies split_by_punct of DebertaV2Tokenizer. If it is false, texts are not split at punctuation characters. */
+static int apply_punctuation(json_t *root, const json_t *config, const char *file, aoe_error *err) {
+    int split = 0, rc = aoei_json_bool(config, "split_by_punct", &split, file, err);
+    if (!rc && !split)
+        remove_parts(root, "pre_tokenizer", "pretokenizers", "Punctuation");
+    return rc;
+}
+
 /* Applies do_lower_case and, for ALBERT, keep_accents. */
 static int apply_lowercase(json_t *root, const json_t *config, int albert, const char *file, aoe_error *err) {
     int lowercase = albert, keep = 0, rc;
@@ -169,18 +183,16 @@ static int find_family(family *f, const json_t *root, const json_t *config, cons
     const char *name = NULL;
     const int rc = aoei_json_string(config, "tokenizer_class", &name, NULL, file, err);
     *f = !name && json_object_get(config, "do_lower_case") && has_normalizer(root, "BertNormalizer") ? BERT : OTHER;
-    for (size_t i = 0; i < sizeof classes / sizeof *classes && !rc && name; i++) {
-        const size_t len = strlen(classes[i].name);
-        if (!strncmp(name, classes[i].name, len) && (!name[len] || !strcmp(name + len, "Fast")))
+    for (size_t i = 0; i < sizeof classes / sizeof *classes && !rc; i++)
+        if (aoei_tokenizer_class_is(name, classes[i].name))
             *f = classes[i].family;
-    }
     return rc;
 }
 
 int aoei_tokenizer_config_apply(json_t *root, const json_t *config, const char *file, aoe_error *err) {
     family f;
     int rc = find_family(&f, root, config, file, err);
-    if (rc)
+    if (rc || (rc = aoei_class_tokens_set_model(root, config, file, err)))
         return rc;
     switch (f) {
     case BERT:
@@ -194,39 +206,50 @@ int aoei_tokenizer_config_apply(json_t *root, const json_t *config, const char *
     case ALBERT:
     case DEBERTA:
         rc = apply_lowercase(root, config, f == ALBERT, file, err);
+        if (!rc && f == DEBERTA)
+            rc = apply_punctuation(root, config, file, err);
         return rc ? rc : apply_prefix(root, config, "Metaspace", -1, file, err);
     default:
         return 0;
     }
 }
 
-/* Adds the special token `value` unless it was added before. If `known` is 1, it is added only if the vocabulary contains it.
- */
-static int add_special(aoe_tokenizer *t, const json_t *value, int known, const char *key, const char *file, aoe_error *err) {
+/* Adds the special token s unless it was added before. If `known` is 1, it is added only if the vocabulary contains it. */
+static int add_special(aoe_tokenizer *t, aoei_listed_token *s, int known, const char *file, aoe_error *err) {
     const aoei_vocab *v = aoei_subword_vocab(&t->model);
-    aoei_listed_token s;
-    const int rc = aoei_listed_token_read_special(&s, value, (aoei_added_flags){.special = 1}, key, file, err);
-    if (rc || aoei_added_tokens_find(&t->added, s.content, s.len) != (size_t)-1 ||
-        (known && aoei_vocab_id(v, s.content, s.len) < 0))
-        return rc;
-    return aoei_listed_tokens_add(&t->added, v, &s, 1, file, err);
+    if (aoei_added_tokens_find(&t->added, s->content, s->len) != (size_t)-1 ||
+        (known && aoei_vocab_id(v, s->content, s->len) < 0))
+        return 0;
+    return aoei_listed_tokens_add(&t->added, v, s, 1, file, err);
+}
+
+/* Adds the named special tokens, with the defaults of the class. */
+static int add_named(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < AOEI_CLASS_TOKENS && !rc; i++) {
+        const json_t *value = json_object_get(config, aoei_class_token_keys[i]);
+        const char *missing = value ? NULL : aoei_class_tokens_default(config, i);
+        aoei_listed_token s = {.content = missing, .len = missing ? strlen(missing) : 0};
+        s.flags = aoei_class_tokens_flags(config, i);
+        if (value && !json_is_null(value))
+            rc = aoei_listed_token_read_special(&s, value, s.flags, aoei_class_token_keys[i], file, err);
+        if (!rc && s.content)
+            rc = add_special(t, &s, 1, file, err);
+    }
+    return rc;
 }
 
 /* Adds the named special tokens and the lists of special tokens. */
 static int add_specials(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
-    static const char *const names[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                        "pad_token", "cls_token", "mask_token"};
     static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
-    int rc = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !rc; i++) {
-        const json_t *value = json_object_get(config, names[i]);
-        if (value && !json_is_null(value))
-            rc = add_special(t, value, 1, names[i], file, err);
-    }
+    int rc = add_named(t, config, file, err);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         const json_t *list = json_object_get(config, lists[i]);
+        aoei_listed_token s;
         for (size_t k = 0; k < json_array_size(list) && !rc; k++)
-            rc = add_special(t, json_array_get(list, k), 0, lists[i], file, err);
+            if (!(rc = aoei_listed_token_read_special(&s, json_array_get(list, k), (aoei_added_flags){.special = 1}, lists[i],
+                                                      file, err)))
+                rc = add_special(t, &s, 0, file, err);
     }
     return rc;
 }
@@ -249,5 +272,7 @@ int aoei_tokenizer_config_finish(aoe_tokenizer *t, const json_t *root, const jso
     if (!rc)
         rc = aoei_listed_tokens_add_decoder(&t->added, aoei_subword_vocab(&t->model),
                                             json_object_get(config, "added_tokens_decoder"), file, err);
-    return rc ? rc : add_specials(t, config, file, err);
+    if (!rc)
+        rc = add_specials(t, config, file, err);
+    return rc ? rc : aoei_class_tokens_finish(t, config, file, err);
 }

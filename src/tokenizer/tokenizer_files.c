@@ -33,21 +33,27 @@ static aoe_text text_of(const aoei_kept_file *f) {
     return (aoe_text){f->data, f->size};
 }
 
+/* Reads tokenizer.json and the files that change its settings from their contents in memory. */
+static int read_kept_json(aoe_tokenizer *t, const char *dir, aoe_error *err) {
+    static const int files[] = {AOEI_FILE_TOKENIZER_JSON, AOEI_FILE_CONFIG, AOEI_FILE_SPECIAL_MAP};
+    const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
+    char *path[3];
+    for (size_t i = 0; i < 3; i++)
+        path[i] = aoei_path_join(dir, aoei_tokenizer_file_name(files[i]));
+    const int rc = path[0] && path[1] && path[2]
+                       ? aoei_tokenizer_read_json(t, json->data, json->size, &(aoei_json_paths){path[0], path[1], path[2]}, err)
+                       : aoei_fail_nomem(err, strlen(dir));
+    for (size_t i = 0; i < 3; i++)
+        aoei_free(path[i]);
+    return rc;
+}
+
 /* Reads the tokenizer from the contents of the files in memory. Uses tokenizer.json if it exists, and the vocabulary files
  * otherwise. */
 static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
-    if (json->data) {
-        char *path = aoei_path_join(dir, aoei_tokenizer_file_name(AOEI_FILE_TOKENIZER_JSON));
-        if (!path)
-            return aoei_fail_nomem(err, strlen(dir));
-        char *config = aoei_path_join(dir, aoei_tokenizer_file_name(AOEI_FILE_CONFIG));
-        int rc =
-            config ? aoei_tokenizer_read_json(t, json->data, json->size, path, config, err) : aoei_fail_nomem(err, strlen(dir));
-        aoei_free(config);
-        aoei_free(path);
-        return rc;
-    }
+    if (json->data)
+        return read_kept_json(t, dir, err);
     aoei_vocab_files files = {.vocab = text_of(&t->file[AOEI_FILE_VOCAB_TXT]),
                               .config = text_of(&t->file[AOEI_FILE_CONFIG]),
                               .special_map = text_of(&t->file[AOEI_FILE_SPECIAL_MAP]),
@@ -143,7 +149,7 @@ int aoei_tokenizer_parse_json(aoe_tokenizer **out, const char *data, size_t len,
     if (rc == 0)
         rc = keep_copy(&t->file[AOEI_FILE_CONFIG], config, err);
     if (rc == 0)
-        rc = aoei_tokenizer_read_json(t, data, len, name, name, err);
+        rc = aoei_tokenizer_read_json(t, data, len, &(aoei_json_paths){name, name, name}, err);
     if (rc)
         aoe_tokenizer_close(t);
     else

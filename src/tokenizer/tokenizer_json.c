@@ -62,9 +62,32 @@ static int parse_rest(json_t **root, const char *data, size_t len, size_t begin,
     return rc == AOE_ENOMEM ? rc : 0;
 }
 
-int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, const char *config_path,
-                             aoe_error *err) {
-    const aoei_kept_file *config_file = &t->file[AOEI_FILE_CONFIG];
+/* Parses a kept file, if it exists, into *root, which must be a JSON object. */
+static int parse_kept(json_t **root, const aoei_kept_file *f, const char *path, aoe_error *err) {
+    const int rc = f->data ? aoei_json_parse(root, f->data, f->size, path, err) : 0;
+    return !rc && *root && !json_is_object(*root)
+               ? aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the file again", path)
+               : rc;
+}
+
+/* Sets *config to the settings in tokenizer_config.json, as a new reference. As in transformers, special_tokens_map.json
+ * replaces the special tokens if there is no "added_tokens_decoder". NULL: there are no settings. */
+static int read_config(json_t **config, const aoe_tokenizer *t, const aoei_json_paths *paths, aoe_error *err) {
+    json_t *map = NULL, *value;
+    const char *key;
+    int rc = parse_kept(config, &t->file[AOEI_FILE_CONFIG], paths->config, err);
+    if (!rc)
+        rc = parse_kept(&map, &t->file[AOEI_FILE_SPECIAL_MAP], paths->special_map, err);
+    if (!rc && map && !*config && !(*config = json_object()))
+        rc = aoei_fail_nomem(err, 0);
+    if (!rc && !json_object_get(*config, "added_tokens_decoder"))
+        json_object_foreach(map, key, value) if (!rc && json_object_set(*config, key, value)) rc = aoei_fail_nomem(err, 0);
+    json_decref(map);
+    return rc;
+}
+
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const aoei_json_paths *paths, aoe_error *err) {
+    const char *path = paths->json;
     json_t *config = NULL;
     aoei_vocab v = {.n_ids = 0};
     json_t *root = NULL;
@@ -74,12 +97,10 @@ int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, con
         aoei_vocab_free(&v);
     if (!rc && !root)
         rc = aoei_json_parse(&root, data, len, path, err);
-    if (!rc && config_file->data)
-        rc = aoei_json_parse(&config, config_file->data, config_file->size, config_path, err);
-    if (!rc && config && !json_is_object(config))
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the file again", config_path);
     if (!rc)
-        rc = read_root(t, &v, root, config, path, config_path, err);
+        rc = read_config(&config, t, paths, err);
+    if (!rc)
+        rc = read_root(t, &v, root, config, path, paths->config, err);
     json_decref(config);
     json_decref(root);
     aoei_vocab_free(&v);

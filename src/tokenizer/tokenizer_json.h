@@ -8,10 +8,14 @@
 
 #include "aoe.h"
 
+/* The names of the files in messages: tokenizer.json, tokenizer_config.json and special_tokens_map.json. */
+typedef struct aoei_json_paths {
+    const char *json, *config, *special_map;
+} aoei_json_paths;
+
 /* Reads data[len], the contents of tokenizer.json, into a tokenizer that is zeroed except for t->file. If t->file contains
- * tokenizer_config.json, its settings are applied (tokenizer_config.h); config_path names this file in messages. After an
- * error, the caller must pass the tokenizer to aoe_tokenizer_close. `path` names the file in messages. */
-int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const char *path, const char *config_path,
-                             aoe_error *err);
+ * tokenizer_config.json or special_tokens_map.json, their settings are applied (tokenizer_config.h). After an error, the caller
+ * must pass the tokenizer to aoe_tokenizer_close. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const aoei_json_paths *paths, aoe_error *err);
 
 #endif

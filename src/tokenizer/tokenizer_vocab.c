@@ -17,6 +17,7 @@
 #include "tokenizer/listed_tokens.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_class.h"
 #include "tokenizer/tokenizer_config.h"
 #include "tokenizer/tokenizer_parts.h"
 
@@ -33,7 +34,7 @@ static const char *const special_defaults[N_FAMILIES][N_SPECIALS] = {
     [GPT2] = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", NULL, NULL, NULL, NULL},
     [QWEN2] = {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoftext|>", NULL, NULL}};
 static const struct {
-    const char *name; /* class name; in tokenizer_config.json, the suffix "Fast" may follow it */
+    const char *name;
     family family;
 } classes[] = {{"BertTokenizer", BERT},       {"DistilBertTokenizer", BERT},  {"ElectraTokenizer", BERT},
                {"MobileBertTokenizer", BERT}, {"SqueezeBertTokenizer", BERT}, {"ConvBertTokenizer", BERT},
@@ -81,14 +82,11 @@ static int find_family(reader *r, int from_txt) {
     r->family = from_txt ? BERT : aoei_vocab_id(v, "<s>", 3) >= 0 && aoei_vocab_id(v, "<mask>", 6) >= 0 ? ROBERTA : GPT2;
     if (rc || !class)
         return rc;
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
-        size_t len = strlen(classes[i].name);
-        if ((classes[i].family == BERT) == from_txt && strncmp(class, classes[i].name, len) == 0 &&
-            (class[len] == 0 || strcmp(class + len, "Fast") == 0)) {
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if ((classes[i].family == BERT) == from_txt && aoei_tokenizer_class_is(class, classes[i].name)) {
             r->family = classes[i].family;
             return 0;
         }
-    }
     return aoei_fail(r->err, AOE_EUNSUPPORTED,
                      "%s: tokenizer_class \"%s\" is not supported with %s (only %s); save the tokenizer as tokenizer.json",
                      r->config_path, class, from_txt ? "vocab.txt" : "vocab.json and merges.txt",

@@ -388,8 +388,19 @@ CONTRADICTIONS = {
     "added_backend": ("modernbert", "PreTrainedTokenizerFast", {"added_tokens_decoder": {
         "1900": {"content": "[NEW]", "special": True}, "1901": {"content": "lowkey", "lstrip": True}}}),
     "extra": ("bert", "BertTokenizer", {"additional_special_tokens": ["[NEW]"]}),
+    "bert_cls": ("bert", "BertTokenizer", {"cls_token": "[MASK]"}),
+    "bert_sep": ("bert", "BertTokenizer", {"sep_token": {"__type": "AddedToken", "content": "[MASK]", "special": True}}),
+    "bert_unk": ("bert", "BertTokenizer", {"unk_token": "[MASK]"}),
+    "electra_unk": ("bert", "ElectraTokenizer", {"unk_token": "[PAD]"}),
+    "mpnet_cls": ("mpnet", "MPNetTokenizer", {"cls_token": "</s>", "unk_token": "<pad>"}),
+    "roberta_sep": ("roberta", "RobertaTokenizer", {"sep_token": "<s>"}),
+    "xlmr_eos": ("camembert", "XLMRobertaTokenizer", {"eos_token": "<s>", "cls_token": "</s>"}),
+    "camembert_bos": ("camembert", "CamembertTokenizer", {"bos_token": "</s>", "sep_token": "<s>"}),
+    "deberta_cls": ("deberta_v2", "DebertaV2Tokenizer", {"cls_token": "[SEP]", "unk_token": "[CLS]"}),
+    "albert_cls": ("albert", "AlbertTokenizer", {"cls_token": "[SEP]", "unk_token": "[CLS]"}),
+    "backend_cls": ("bert", "PreTrainedTokenizerFast", {"cls_token": "[MASK]", "unk_token": "[PAD]"}),
 }
-MODEL_TYPES = {"BertTokenizer": "bert", "MPNetTokenizer": "mpnet", "RobertaTokenizer": "roberta", "Qwen2Tokenizer": "qwen3",
+MODEL_TYPES = {"BertTokenizer": "bert", "ElectraTokenizer": "electra", "MPNetTokenizer": "mpnet", "RobertaTokenizer": "roberta", "Qwen2Tokenizer": "qwen3",
                "XLMRobertaTokenizer": "xlm-roberta", "CamembertTokenizer": "camembert", "AlbertTokenizer": "albert", "DebertaV2Tokenizer": "deberta-v2",
                "GemmaTokenizer": "gemma3_text", "LlamaTokenizer": "llama", "PreTrainedTokenizerFast": "modernbert"}
 NAMED = {
@@ -402,6 +413,18 @@ NAMED = {
 }
 TEXTS = ["Hello WORLD caf\u00e9 \u00c9t\u00e9", "a lowkey [NEW] x[MASK]y  z", "\u4e2d\u6587abc \u4e2d", "", " lead", "trail ",
          "word " * 30, "MiXeD, punct! (x)", "one two three four five six seven eight nine ten eleven twelve"]
+
+
+@pytest.mark.parametrize("decoder", [False, True])
+@pytest.mark.parametrize("class_name", ["BertTokenizer", "PreTrainedTokenizerFast"])
+def test_special_tokens_map(aoe, tmp_path, corpus, class_name, decoder):
+    """special_tokens_map.json replaces the special tokens, unless there is an added_tokens_decoder."""
+    directory = save(KINDS["bert"](corpus), tmp_path, {"tokenizer_class": class_name, "cls_token": "[SEP]", **(
+        {"added_tokens_decoder": {"4": {"content": "[MASK]", "special": True}}} if decoder else {})})
+    (directory / "config.json").write_text('{"model_type": "bert"}')
+    (directory / "special_tokens_map.json").write_text(json.dumps({"cls_token": "[MASK]", "unk_token": {"content": "[PAD]"}}))
+    reference = AutoTokenizer.from_pretrained(str(directory))
+    assert aoe.tokenize(directory, TEXTS) == [reference(text)["input_ids"] for text in TEXTS]
 
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)

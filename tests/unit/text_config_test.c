@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../support/support.h"
 #include "../support/tokenizers.h"
@@ -95,6 +96,16 @@ static void obeys_lowercase_in_sequences(void **state) {
     free(json);
 }
 
+static void obeys_split_by_punct(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"[UNK]\", 0], [\"a.a\", -1], [\"a\", -1], [\".\", -1]]}, "
+        "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Punctuation\"}]}}";
+    expect(json, "{\"tokenizer_class\": \"DebertaV2Tokenizer\"}", "a.a", NULL, "a.a");
+    expect(json, "{\"tokenizer_class\": \"DebertaV2Tokenizer\", \"split_by_punct\": true}", "a.a", NULL, "a . a");
+    expect(json, "{}", "a.a", NULL, "a . a");
+}
+
 static void adds_tokens(void **state) {
     (void)state;
     char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b"});
@@ -165,11 +176,73 @@ static void passes_token_types(void **state) {
     free(json);
 }
 
+#define UNIGRAM(id)                                                                                                            \
+    "{\"model\": {\"type\": \"Unigram\", \"unk_id\": " id ", \"vocab\": [[\"<s>\", 0], [\"[UNK]\", 0], [\"</s>\", 0], "        \
+    "[\"<unk>\", 0], [\"a\", -1], [\"[CLS]\", 0], [\"[SEP]\", 0]]}}"
+
+/* Some classes build the template and the unknown token from tokenizer_config.json and not from tokenizer.json. */
+static void obeys_special_tokens(void **state) {
+    (void)state;
+    static const char bpe[] = "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"<s>\": 2, \"</s>\": 3}, "
+                              "\"merges\": [], \"unk_token\": \"b\"}}";
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b c <s> </s> <mask>"});
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"cls_token\": \"a\"}", "b z", NULL, "a b [UNK] [SEP]");
+    expect(json, "{\"tokenizer_class\": \"BertTokenizerFast\", \"sep_token\": {\"content\": \"a\"}}", "b", NULL, "[CLS] b a");
+    expect(json, "{\"tokenizer_class\": \"ElectraTokenizer\", \"unk_token\": \"c\"}", "b z", NULL, "[CLS] b c [SEP]");
+    expect(json, "{\"tokenizer_class\": \"MPNetTokenizer\"}", "b  <mask>", NULL, "<s> b <mask> </s>");
+    expect(json, "{\"tokenizer_class\": \"MPNetTokenizer\", \"cls_token\": \"c\"}", "b z", NULL, "c b [UNK] </s>");
+    expect(json, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"cls_token\": \"a\", \"unk_token\": \"c\"}", "b z", NULL,
+           "[CLS] b [UNK] [SEP]");
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"cls_token\": \"[NEW]\"}", "b", NULL, "[NEW] b [SEP]");
+    expect(bpe, "{\"tokenizer_class\": \"RobertaTokenizer\", \"sep_token\": \"b\"}", "az", NULL, "<s> a b");
+    expect(bpe, "{\"tokenizer_class\": \"GPT2Tokenizer\"}", "az", NULL, "a");
+    expect(bpe, "{}", "az", NULL, "a b");
+    expect(UNIGRAM("4"), "{\"tokenizer_class\": \"XLMRobertaTokenizer\", \"cls_token\": \"a\"}", "z", NULL, "<s> <unk> </s>");
+    expect(UNIGRAM("4"), "{\"tokenizer_class\": \"XLMRobertaTokenizer\", \"eos_token\": \"a\"}", "z", NULL, "<s> <unk> a");
+    expect(UNIGRAM("4"), "{\"tokenizer_class\": \"CamembertTokenizer\", \"unk_token\": \"[UNK]\"}", "z", NULL,
+           "<s> [UNK] </s>");
+    expect(UNIGRAM("4"), "{\"tokenizer_class\": \"AlbertTokenizer\"}", "z", NULL, "[UNK]");
+    expect(UNIGRAM("4"), "{\"tokenizer_class\": \"DebertaV2Tokenizer\", \"unk_token\": \"<unk>\"}", "z", NULL,
+           "[CLS] <unk> [SEP]");
+    expect(UNIGRAM("4"), "{\"tokenizer_class\": \"DebertaV2Tokenizer\", \"unk_token\": \"a\", \"unk_id\": 2}", "z", NULL,
+           "[CLS] </s> [SEP]");
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    assert_int_equal(open_files(&t, json, "{\"tokenizer_class\": \"BertTokenizer\", \"cls_token\": null}", &err),
+                     AOE_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "tokenizer_config.json: \"cls_token\" is null"));
+    free(json);
+}
+
+/* special_tokens_map.json replaces the special tokens, unless there is an added_tokens_decoder. */
+static void obeys_the_map_of_special_tokens(void **state) {
+    (void)state;
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b c"});
+    free(test_write_text(test_dir, "special_tokens_map.json", "{\"cls_token\": \"c\", \"sep_token\": {\"content\": \"b\"}}"));
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"cls_token\": \"a\"}", "a", NULL, "c a b");
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"cls_token\": \"a\", \"added_tokens_decoder\": {}}", "a", NULL,
+           "a a [SEP]");
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    char *path = test_write_text(test_dir, "special_tokens_map.json", "[]");
+    assert_int_equal(open_files(&t, json, "{}", &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "special_tokens_map.json: not a JSON object"));
+    assert_int_equal(unlink(path), 0);
+    free(path);
+    free(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obeys_bert_settings),          cmocka_unit_test(obeys_prefixes),
-        cmocka_unit_test(obeys_lowercase_in_sequences), cmocka_unit_test(adds_tokens),
-        cmocka_unit_test(truncates_at_the_start),       cmocka_unit_test(passes_token_types),
+        cmocka_unit_test(obeys_bert_settings),
+        cmocka_unit_test(obeys_prefixes),
+        cmocka_unit_test(obeys_lowercase_in_sequences),
+        cmocka_unit_test(adds_tokens),
+        cmocka_unit_test(truncates_at_the_start),
+        cmocka_unit_test(passes_token_types),
+        cmocka_unit_test(obeys_split_by_punct),
+        cmocka_unit_test(obeys_special_tokens),
+        cmocka_unit_test(obeys_the_map_of_special_tokens),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
