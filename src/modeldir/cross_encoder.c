@@ -19,9 +19,8 @@
 #include "modeldir/peft.h"
 #include "modeldir/safetensors.h"
 
-#define CLASS_SUFFIX       "ForSequenceClassification"
-#define ACTIVATION_MODULE  "torch.nn.modules."
-#define TRANSFORMER_MODULE "sentence_transformers.base.modules.transformer.Transformer"
+#define CLASS_SUFFIX      "ForSequenceClassification"
+#define ACTIVATION_MODULE "torch.nn.modules."
 
 /* Returns 1 if the class in the contents of a config.json ends with `suffix`. */
 static int class_ends_with(const json_t *config, const char *suffix) {
@@ -155,8 +154,7 @@ static int parse_activation(aoe_score_activation *out, const json_t *value, cons
                      path, name ? name : "");
 }
 
-/* Writes the class name of the activation function to out[size]. */
-static void name_activation(char *out, size_t size, aoe_score_activation activation) {
+void aoei_score_activation_name(char *out, size_t size, aoe_score_activation activation) {
     size_t i = 0;
     while (i < N_ACTIVATIONS - 1 && activations[i].activation != activation)
         i++;
@@ -251,32 +249,6 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
     return rc ? rc : read_activation(s, c, f, dir, err);
 }
 
-/* Writes v to DIR/name and releases v. If v is NULL, returns AOE_ENOMEM, because an allocation failed. */
-static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
-    char *path = aoei_path_join(dir, name);
-    const int rc = v && path ? aoei_json_save(v, path, err) : aoei_fail_nomem(err, strlen(dir));
-    aoei_free(path);
-    json_decref(v);
-    return rc;
-}
-
-int aoei_cross_encoder_write_modules(const aoei_encoder_config *c, const aoei_settings *s, const char *dir, aoe_error *err) {
-    char name[64];
-    name_activation(name, sizeof name, s->activation);
-    int rc = save_json(json_pack("[{s:i, s:s, s:s, s:s}]", "idx", 0, "name", "0", "path", "", "type", TRANSFORMER_MODULE), dir,
-                       "modules.json", err);
-    if (!rc)
-        rc =
-            save_json(json_pack("{s:s, s:{s:{s:s, s:s}}, s:s, s:I, s:b, s:{s:I}}", "transformer_task",
-                                "sequence-classification", "modality_config", "text", "method", "forward", "method_output_name",
-                                "logits", "module_output_name", "scores", "max_seq_length", (json_int_t)s->max_length,
-                                "do_lower_case", s->lowercase, "config_kwargs", "num_labels", (json_int_t)c->classes),
-                      dir, "sentence_bert_config.json", err);
-    return rc ? rc
-              : save_json(json_pack("{s:s, s:s}", "model_type", "CrossEncoder", "activation_fn", name), dir,
-                          "config_sentence_transformers.json", err);
-}
-
 int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                                       aoe_error *err) {
     const size_t n = aoei_settings_module_count(s);
@@ -288,27 +260,6 @@ int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, 
     c->classes = c->modules[n - 1].out;
     c->head_in_modules = 1;
     return read_activation(s, c, f, dir, err);
-}
-
-int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s) {
-    char name[64], number[32], label[48];
-    name_activation(name, sizeof name, s->activation);
-    int bad = json_object_set_new(config, "architectures", json_pack("[s]", c->arch->head->class_name));
-    bad |= json_object_set_new(config, "sentence_transformers", json_pack("{s:s}", "activation_fn", name));
-    json_object_del(config, "sbert_ce_default_activation_function");
-    if (aoei_head_classes(config) == c->classes && given(config, "id2label"))
-        return bad;
-    json_t *names = json_object(), *ids = json_object();
-    for (size_t k = 0; k < c->classes; k++) {
-        snprintf(number, sizeof number, "%zu", k);
-        snprintf(label, sizeof label, "LABEL_%zu", k);
-        bad |= json_object_set_new(names, number, json_string(label));
-        bad |= json_object_set_new(ids, label, json_integer((json_int_t)k));
-    }
-    bad |= json_object_set_new(config, "id2label", names);
-    bad |= json_object_set_new(config, "label2id", ids);
-    json_object_del(config, "num_labels");
-    return bad;
 }
 
 int aoei_is_cross_encoder(const char *dir, const char *base) {

@@ -38,13 +38,8 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
  * sets c->classes and s->activation. Errors: AOE_EUNSUPPORTED, AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                                       aoe_error *err);
-/* Adds the class name, the labels and the activation function of a cross-encoder to config, the contents of a config.json.
- * Returns 0 or -1 if an allocation fails. */
-int aoei_cross_encoder_describe(json_t *config, const aoei_encoder_config *c, const aoei_settings *s);
-/* Writes modules.json, sentence_bert_config.json and config_sentence_transformers.json to a directory of adapters, which has no
- * config.json, in the format of sentence-transformers since version 5.4. The files contain the number of outputs, the maximum
- * sequence length and the activation function of the scores. Errors: AOE_EIO, AOE_ENOMEM. */
-int aoei_cross_encoder_write_modules(const aoei_encoder_config *c, const aoei_settings *s, const char *dir, aoe_error *err);
+/* Writes the class name of the activation function in torch to out[size], such as "torch.nn.modules.activation.Sigmoid". */
+void aoei_score_activation_name(char *out, size_t size, aoe_score_activation activation);
 /* Returns 1 if the open files f contain a classification head that config.json names, and modules.json does not describe an
  * embedding model, or if the file of adapters contains a head. c: configuration of the model, with or without the head. */
 int aoei_has_head(const aoei_encoder_config *c, const aoei_model_files *f);

@@ -29,7 +29,7 @@
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "modeldir/adapter_tensors.h"
-#include "modeldir/cross_encoder.h"
+#include "modeldir/cross_encoder_write.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
@@ -53,7 +53,7 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "architectures",
                                            json_pack("[s]", m->config->mlm_head ? m->config->arch->mlm_class_name
                                                                                 : m->config->arch->class_name));
-    failed = failed || (m->config->classes && aoei_cross_encoder_describe(config, m->config, m->settings));
+    failed = failed || (m->config->classes && aoei_cross_encoder_describe(config, m->config, m->settings, m->tokenizer));
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
     if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of torch_dtype */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch_dtype(m->storage)));
@@ -265,13 +265,17 @@ static int write_license(const aoei_model_contents *m, const char *dir, aoe_erro
     return rc;
 }
 
+/* Writes the files of a cross-encoder; does nothing for an embedding model. */
+static int write_cross_encoder(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    return m->config->classes ? aoei_cross_encoder_write(m->config, m->settings, m->tokenizer, m->config_json, dir, err) : 0;
+}
+
 static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     int rc;
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
         (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = write_license(m, dir, err)) ||
-        (m->config->classes && (rc = aoei_cross_encoder_write_modules(m->config, m->settings, dir, err))) ||
-        (rc = aoei_adapters_readme(m, dir, err)))
+        (rc = write_cross_encoder(m, dir, err)) || (rc = aoei_adapters_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);
 }
@@ -283,7 +287,7 @@ static int write_complete(const aoei_model_contents *m, const char *dir, aoe_err
         (rc = aoei_layer_pooling_write(m, dir, err)) ||
         (m->config->arch->library != AOEI_LIBRARY_NONE && !m->config->classes &&
          (rc = aoei_sentence_transformers_write(m->settings, m->config, dir, err))) ||
-        (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))
+        (rc = write_cross_encoder(m, dir, err)) || (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);
 }
@@ -295,6 +299,12 @@ int aoei_contents_write(const aoei_model_contents *m, const char *dir, aoe_error
 /* Writes a note to the log if sentence-transformers computes different embeddings for the model. */
 static void note_limits(const aoei_model_contents *m, const char *dir, const aoei_log *log) {
     char limits[512];
+    size_t len;
+    if (m->config->classes && *m->settings->prompt && !aoei_prompt_is_prefix(m->settings->prompt, &len))
+        aoei_log_write(log, AOE_LOG_INFO,
+                       "%s: sentence-transformers computes other scores, because it does not support prompts with text after "
+                       "{text}",
+                       dir);
     if (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->only_adapters && !m->config->classes &&
         aoei_settings_limits(m->settings, limits, sizeof limits))
         aoei_log_write(log, AOE_LOG_INFO, "%s: %s", dir, limits);

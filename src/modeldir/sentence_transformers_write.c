@@ -118,9 +118,8 @@ static int add_prefix(json_t *prompts, const char *name, const char *text) {
     return aoei_prompt_is_prefix(text, &len) ? json_object_set_new(prompts, name, json_stringn(text, len)) : 0;
 }
 
-/* Writes config_sentence_transformers.json: the prompts, the similarity and truncate_dim. */
-static int write_model_config(const aoei_settings *s, const char *dir, aoe_error *err) {
-    json_t *prompts = json_object(), *v, *root = NULL;
+json_t *aoei_prompts_json(const aoei_settings *s) {
+    json_t *prompts = json_object(), *v;
     const char *name;
     size_t len;
     int has_default = *s->prompt && aoei_prompt_is_prefix(s->prompt, &len), failed = !prompts;
@@ -128,11 +127,19 @@ static int write_model_config(const aoei_settings *s, const char *dir, aoe_error
         failed |= strcmp(name, "default") != 0 && add_prefix(prompts, name, json_string_value(v));
     }
     failed |= add_prefix(prompts, "default", s->prompt);
-    if (failed)
-        json_decref(prompts);
-    else
-        root = json_pack("{s:o, s:s?, s:s}", "prompts", prompts, "default_prompt_name", has_default ? "default" : NULL,
-                         "similarity_fn_name", aoei_similarity_name(s->similarity));
+    if (!failed)
+        return json_pack("{s:o, s:s?}", "prompts", prompts, "default_prompt_name", has_default ? "default" : NULL);
+    json_decref(prompts);
+    return NULL;
+}
+
+/* Writes config_sentence_transformers.json: the prompts, the similarity and truncate_dim. */
+static int write_model_config(const aoei_settings *s, const char *dir, aoe_error *err) {
+    json_t *root = aoei_prompts_json(s);
+    if (root && json_object_set_new(root, "similarity_fn_name", json_string(aoei_similarity_name(s->similarity)))) {
+        json_decref(root);
+        root = NULL;
+    }
     if (root && s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) {
         json_decref(root);
         root = NULL;

@@ -4,6 +4,8 @@
 #ifndef AOEI_MODELDIR_SENTENCE_TRANSFORMERS_WRITE_H
 #define AOEI_MODELDIR_SENTENCE_TRANSFORMERS_WRITE_H
 
+#include <jansson.h>
+
 #include "encoder/config.h"
 #include "modeldir/settings.h"
 
@@ -12,5 +14,8 @@
  * support first-last-avg pooling. For this pooling, and for a static model without tokenizer.json in `dir`, nothing is
  * written. Errors: AOE_EIO, AOE_ENOMEM. */
 int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err);
+/* Returns the keys prompts and default_prompt_name of config_sentence_transformers.json as a new reference. Prompts that are
+ * not prefixes are left out. Returns NULL if an allocation fails. */
+json_t *aoei_prompts_json(const aoei_settings *s);
 
 #endif

@@ -39,6 +39,17 @@ static int is_listed(const char *const *list, const char *key) {
     return 0;
 }
 
+/* Returns 1 if all keys of the object are in `list`. */
+static int only_listed(json_t *object, const char *const *list) {
+    const char *name;
+    json_t *v;
+    json_object_foreach(object, name, v) {
+        if (!is_listed(list, name))
+            return 0;
+    }
+    return json_is_object(object);
+}
+
 /* Checks that all keys of the object `key` of the configuration are in `allowed`. If `message` is not NULL, it is the remedy in
  * the error message. */
 static int check_arguments(json_t *config, const char *key, const char *const *allowed, const char *remedy, const char *path,
@@ -90,7 +101,11 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
     static const char *const rejected[] = {"query_length", "document_length", "query_expansion"};
     static const char in_config[] = "set it in config.json and remove it here", remove[] = "remove it",
                       in_tokenizer[] = "set it in tokenizer_config.json and remove it here";
+    static const char *const head_keys[] = {"num_labels", "pad_token_id", NULL}; /* written by aoe for adapters */
     json_t *processing = json_object_get(config, "processing_kwargs");
+    const char *task = json_string_value(json_object_get(config, "transformer_task"));
+    const int has_head = task && !strcmp(task, "sequence-classification") && !json_object_get(config, "config_args") &&
+                         only_listed(json_object_get(config, "config_kwargs"), head_keys);
     int rc;
     *tokenizer_arguments = json_object_get(config, "processor_kwargs");
     if (!json_object_get(*tokenizer_arguments, "model_max_length"))
@@ -98,7 +113,7 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
     if ((rc = check_arguments(config, "model_args", model_keys, remove, path, err)) ||
         (rc = check_arguments(config, "model_kwargs", model_keys, remove, path, err)) ||
         (rc = check_arguments(config, "config_args", config_keys, in_config, path, err)) ||
-        (rc = check_arguments(config, "config_kwargs", config_keys, in_config, path, err)) ||
+        (!has_head && (rc = check_arguments(config, "config_kwargs", config_keys, in_config, path, err))) ||
         (rc = check_arguments(config, "tokenizer_args", processor_keys, in_tokenizer, path, err)) ||
         (rc = check_arguments(config, "processor_kwargs", processor_keys, in_tokenizer, path, err)) ||
         (rc = check_arguments(processing, "text", text_keys, remove, path, err)) ||

@@ -83,7 +83,8 @@ done
 rerank -q --pairs pairs.tsv | cmp - scores.f32
 head -n 1 scores.int8
 grep -o '"BertForSequenceClassification"\|"activation_fn": *"[^"]*"' f32/config.json
-is_absent f32/modules.json f32/1_Pooling
+is_absent f32/1_Pooling
+grep -c Transformer f32/modules.json
 # In directories of sentence-transformers, modules.json contains one module.
 cp -r model modules
 printf '[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]' >modules/modules.json

@@ -75,3 +75,33 @@ def test_equals_torch(aoe, tmp_path, name, classes):
     assert np.abs(scores - (got if classes > 1 else 1 / (1 + np.exp(-got[:, 0])))).max() < 1e-5
     assert scorer.num_labels == classes
     assert type(scorer.activation_fn) is (torch.nn.Sigmoid if classes == 1 else torch.nn.Identity)
+
+
+@pytest.mark.parametrize("adapters", [False, True], ids=["all weights", "adapters"])
+@pytest.mark.parametrize("name", NAMES)
+def test_settings_in_cross_encoder(aoe, tmp_path, name, adapters):
+    """CrossEncoder applies the maximum sequence length and the prompt of the run, gives the model the token types that aoe gives it,
+    and scores several pairs at a time, although the start model has no padding token."""
+    if adapters and name in ("gte", "modernbert", "nomic_bert"):
+        pytest.skip("several linear layers share a tensor, so they have no adapters in PEFT")
+    start, out, table = tmp_path / "start", tmp_path / "out", tmp_path / "pairs.jsonl"
+    model = cross_encoders.build(golden.variants(name)["default"], 1)
+    cross_encoders.save(model, start)
+    config = json.loads((start / "config.json").read_text())
+    config["pad_token_id"] = 0 if name != "qwen3" else None
+    (start / "config.json").write_text(json.dumps(config))
+    (start / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"} | (
+        {} if name == "qwen3" else {"pad_token": "[PAD]"})))
+    pairs = cross_encoders.PAIRS
+    table.write_text("".join(json.dumps({"text1": a, "text2": b, "label": label}) + "\n"
+                             for (a, b), label in zip(pairs, LABELS[1])))
+    aoe.run("train", "-m", start, "-d", table, "-o", out, "--method", "cross-encoder", "--max-steps", 2, "--lr", RATE,
+            "--max-length", 9, "--prompt", "w3 w4 {text}", "--dtype", "f32", *(["--lora-r", 4] if adapters else []))
+    lines = "".join(json.dumps({"text1": a, "text2": b}) + "\n" for a, b in pairs)
+    done = aoe.run("rerank", "-q", "-m", out, "--dtype", "f32", "--json", "--pairs", "-", "--input-format", "jsonl", stdin=lines)
+    got = np.array([json.loads(line)["score"] for line in done.stdout.splitlines()])
+    scorer = CrossEncoder(str(out), device="cpu")
+    assert scorer.max_length == 9
+    want = scorer.predict(pairs, batch_size=len(pairs))
+    assert np.abs(want - got).max() < 1e-5
+    assert np.abs(scorer.predict(pairs, prompt="") - got).max() > 1e-4

@@ -181,6 +181,15 @@ static void test_prompts(void **state) {
     settings = train_run_read(&r, "aoe.json", NULL);
     assert_non_null(strstr(settings, "\"default\": \"the {text}\""));
     free(settings);
+    /* other programs read the prompt and the maximum sequence length from their own files */
+    settings = train_run_read(&r, "config_sentence_transformers.json", NULL);
+    assert_non_null(strstr(settings, "\"default\": \"the \""));
+    assert_non_null(strstr(settings, "\"model_type\": \"CrossEncoder\""));
+    free(settings);
+    settings = train_run_read(&r, "tokenizer_config.json", NULL);
+    assert_non_null(strstr(settings, "\"model_max_length\": "));
+    assert_non_null(strstr(settings, "\"model_input_names\": ["));
+    free(settings);
     train_run_destroy(&r);
 }
 
