@@ -92,7 +92,7 @@ int aoei_head_read(aoei_encoder_config *c, size_t classes, const json_t *config,
     if (!h)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: aoe supports no classification head for architecture '%s'", file,
                          c->arch->model_type);
-    int rc = aoei_check_size("the number of labels", classes, 1, AOEI_MAX_CLASSES, file, err);
+    int rc = aoei_check_size("num_labels", classes, 1, AOEI_MAX_CLASSES, file, err);
     if (!rc)
         rc = read_pooling(c, h, config, file, err);
     for (size_t i = 0; i < h->n && !rc; i++)

@@ -52,7 +52,7 @@ static const struct {
     aoei_st_dtype dtype;
     size_t size; /* bytes per element */
 } dtypes[] = {{"F32", AOEI_ST_F32, 4},   {"F16", AOEI_ST_F16, 2},   {"BF16", AOEI_ST_BF16, 2}, {"I8", AOEI_ST_I8, 1},
-              {"I64", AOEI_ST_I64, 8},   {"F64", AOEI_ST_OTHER, 8}, {"I32", AOEI_ST_OTHER, 4}, {"I16", AOEI_ST_OTHER, 2},
+              {"I64", AOEI_ST_I64, 8},   {"F64", AOEI_ST_F64, 8},   {"I32", AOEI_ST_OTHER, 4}, {"I16", AOEI_ST_OTHER, 2},
               {"U64", AOEI_ST_OTHER, 8}, {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_OTHER, 1},
               {"BOOL", AOEI_ST_OTHER, 1}};
 

@@ -14,8 +14,16 @@
 
 #include "aoe.h"
 
-/* The data type of a tensor. AOEI_ST_OTHER is a data type that aoe cannot convert to float. */
-typedef enum aoei_st_dtype { AOEI_ST_F32, AOEI_ST_F16, AOEI_ST_BF16, AOEI_ST_I8, AOEI_ST_I64, AOEI_ST_OTHER } aoei_st_dtype;
+/* The data type of a tensor. aoe cannot convert AOEI_ST_F64 and AOEI_ST_OTHER to float. */
+typedef enum aoei_st_dtype {
+    AOEI_ST_F32,
+    AOEI_ST_F16,
+    AOEI_ST_BF16,
+    AOEI_ST_I8,
+    AOEI_ST_I64,
+    AOEI_ST_F64,
+    AOEI_ST_OTHER
+} aoei_st_dtype;
 
 #define AOEI_ST_MAX_DIMS  8
 #define AOEI_SCALE_SUFFIX "_scale" /* suffix of the name of a tensor that contains scales */
