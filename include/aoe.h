@@ -421,6 +421,8 @@ typedef struct aoe_encode_options {
                            the text, never the prompt */
     int no_special_tokens; /* 1: do not add special tokens; default 0 */
     int drop_unknown;      /* 1: drop unknown tokens, so that the result may be empty; default 0 */
+    int lowercase; /* 1: lowercase texts before they are normalized, as do_lower_case of sentence-transformers does; special
+                      tokens in texts are not changed; default 0 */
 } aoe_encode_options;
 
 AOE_API void aoe_encode_options_defaults(aoe_encode_options *o);
@@ -450,8 +452,9 @@ AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const ao
 AOE_API int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second,
                                       const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids, aoe_error *AOE_NULLABLE err);
 /* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, the function uses the default model. A
- * static model adds no special tokens and drops unknown tokens. For any other model, and if `dir` contains no known model, *o
- * is set to the defaults. Reads no weights. */
+ * static model adds no special tokens and drops unknown tokens. o->lowercase is the setting `lowercase` of the model
+ * (do_lower_case of sentence-transformers). Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads
+ * no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest token id + 1 */

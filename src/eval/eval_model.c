@@ -67,8 +67,10 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
         return 0;
     aoe_model_info info;
     aoe_model_get_info(m, &info);
-    aoe_encode_options o = {
-        .struct_size = sizeof(aoe_encode_options), .max_length = info.max_length, .prompt = *info.prompt ? info.prompt : NULL};
+    aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options),
+                            .max_length = info.max_length,
+                            .prompt = *info.prompt ? info.prompt : NULL,
+                            .lowercase = m->settings.lowercase};
     int rc = aoe_tokenizer_encode(t, text, &o, &s->ids, err);
     *n = s->ids.n;
     return rc;

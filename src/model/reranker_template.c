@@ -18,15 +18,15 @@ static const char start[] =
 static const char end[] = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n";
 static const char default_instruction[] = "Given a web search query, retrieve relevant passages that answer the query";
 
-static int encode_plain(const aoe_tokenizer *t, aoe_ids *out, aoe_text text, aoe_error *err) {
-    const aoe_encode_options o = {.struct_size = sizeof o, .no_special_tokens = 1};
+static int encode_plain(const aoe_tokenizer *t, int lowercase, aoe_ids *out, aoe_text text, aoe_error *err) {
+    const aoe_encode_options o = {.struct_size = sizeof o, .no_special_tokens = 1, .lowercase = lowercase};
     return aoe_tokenizer_encode(t, text, &o, out, err);
 }
 
-int aoei_reranker_template_create(aoei_reranker_template *r, const aoe_tokenizer *t, aoe_error *err) {
+int aoei_reranker_template_create(aoei_reranker_template *r, const aoe_tokenizer *t, int lowercase, aoe_error *err) {
     *r = (aoei_reranker_template){{0}, {0}};
-    const int code = encode_plain(t, &r->start, aoe_text_of(start), err);
-    return code ? code : encode_plain(t, &r->end, aoe_text_of(end), err);
+    const int code = encode_plain(t, lowercase, &r->start, aoe_text_of(start), err);
+    return code ? code : encode_plain(t, lowercase, &r->end, aoe_text_of(end), err);
 }
 
 void aoei_reranker_template_free(aoei_reranker_template *r) {
@@ -83,7 +83,8 @@ int aoei_reranker_template_encode(const aoei_reranker_template *r, const aoe_tok
                          "options.max_length is %zu, but the template of the model alone has %zu tokens; increase it",
                          o->max_length, fixed);
     append_body(&text, o->prompt ? o->prompt : default_instruction, query, document);
-    int code = text.failed ? aoei_fail_nomem(err, text.len) : encode_plain(t, &body, (aoe_text){text.data, text.len}, err);
+    int code = text.failed ? aoei_fail_nomem(err, text.len)
+                           : encode_plain(t, o->lowercase, &body, (aoe_text){text.data, text.len}, err);
     if (!code)
         code = join(ids, r, &body, o->max_length && body.n > o->max_length - fixed ? o->max_length - fixed : body.n, err);
     aoe_ids_free(&body);

@@ -13,8 +13,9 @@ typedef struct aoei_reranker_template {
     aoe_ids start, end; /* owned */
 } aoei_reranker_template;
 
-/* Tokenizes the constant parts of the template. The caller frees *r, even if the function fails. */
-int aoei_reranker_template_create(aoei_reranker_template *r, const aoe_tokenizer *t, aoe_error *err);
+/* Tokenizes the constant parts of the template. lowercase: as in aoe_encode_options. The caller frees *r, even if the function
+ * fails. */
+int aoei_reranker_template_create(aoei_reranker_template *r, const aoe_tokenizer *t, int lowercase, aoe_error *err);
 void aoei_reranker_template_free(aoei_reranker_template *r); /* accepts a zeroed struct */
 /* Replaces *ids by the tokens of a pair in the template. The instruction is o->prompt without {text}, or the default. If the
  * result has more than o->max_length tokens, the document is truncated. Errors: AOE_EARG (o->max_length is too small for the

@@ -5,16 +5,13 @@
 #include "model/text_batch.h"
 
 #include "base/alloc.h"
-#include "base/buffer.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/utf8.h"
 #include "encoder/arch.h"
 #include "model/reranker_template.h"
 #include "nn/batch.h"
 #include "tokenizer/input_names.h"
 #include "tokenizer/tokenizer.h"
-#include "tokenizer/unicode.h"
 
 #include <assert.h>
 #include <string.h>
@@ -71,27 +68,6 @@ static int append_ids(const job *j, block *c, const aoe_ids *ids) {
     return AOE_OK;
 }
 
-/* Writes the lowercased text s[len] to out. If the text contains an invalid UTF-8 byte, this byte and all following bytes are
- * copied unchanged, so that the tokenizer reports the invalid byte. */
-static int lowercase_text(aoei_buffer *out, const char *s, size_t len) {
-    aoei_buffer_clear(out);
-    aoei_buffer_reserve(out, len);
-    for (size_t at = 0; at < len;) {
-        uint32_t cp, to[AOEI_LOWER_MAX];
-        char bytes[4];
-        const size_t n = aoei_utf8_decode(s + at, len - at, &cp);
-        if (!n) {
-            aoei_buffer_append(out, s + at, len - at);
-            break;
-        }
-        const size_t count = aoei_unicode_lower(cp, to);
-        for (size_t k = 0; k < count; k++)
-            aoei_buffer_append(out, bytes, aoei_utf8_encode(to[k], bytes));
-        at += n;
-    }
-    return out->failed ? AOE_ENOMEM : AOE_OK;
-}
-
 /* Returns AOE_EFORMAT for a token id for which the model has no embedding. A tokenizer may have such tokens, for example a
  * [PAD] that was added to Llama's vocabulary. They are an error only if a text contains them. */
 static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
@@ -103,32 +79,17 @@ static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
         (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
 }
 
-/* If the model lowercases texts, replaces *text by the lowercased text, which is stored in `buffer`. */
-static int lowercase(const aoe_model *m, aoei_buffer *buffer, aoe_text *text, aoe_error *err) {
-    if (!m->settings.lowercase)
-        return AOE_OK;
-    if (lowercase_text(buffer, text->data, text->len))
-        return aoei_fail_nomem(err, text->len);
-    *text = (aoe_text){.data = buffer->data, .len = buffer->len};
-    return AOE_OK;
-}
-
-/* Tokenizes text or pair i and appends its tokens to c, the result of the task. `lowercased` (one per text of a pair) and `ids`
- * are buffers that are used for all texts of the task. */
-static int encode_one(const job *j, block *c, size_t i, aoei_buffer lowercased[2], aoe_ids *ids) {
-    aoe_text text = j->texts[i], second = j->second ? j->second[i] : (aoe_text){0};
-    int code = lowercase(j->model, &lowercased[0], &text, &c->error);
-    if (!code && j->second)
-        code = lowercase(j->model, &lowercased[1], &second, &c->error);
-    if (code)
-        return code;
+/* Tokenizes text or pair i and appends its tokens to c, the result of the task. `ids` is a buffer that is used for all texts of
+ * the task. */
+static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
+    const aoe_text text = j->texts[i], second = j->second ? j->second[i] : (aoe_text){0};
     const aoe_encode_options *o = &j->o[j->prompt_index && j->prompt_index[i]];
-    code = j->second && j->template
-               ? aoei_reranker_template_encode(j->template, j->model->tokenizer, text, second, o, ids, &c->error)
-           : j->second  ? aoe_tokenizer_encode_pair(j->model->tokenizer, text, second, o, ids, &c->error)
-           : j->affixes ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->affixes[i].prefix,
-                                                       &j->affixes[i].suffix, &c->error)
-                        : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
+    int code = j->second && j->template
+                   ? aoei_reranker_template_encode(j->template, j->model->tokenizer, text, second, o, ids, &c->error)
+               : j->second  ? aoe_tokenizer_encode_pair(j->model->tokenizer, text, second, o, ids, &c->error)
+               : j->affixes ? aoei_tokenizer_encode_marked(j->model->tokenizer, text, o, ids, &j->affixes[i].prefix,
+                                                           &j->affixes[i].suffix, &c->error)
+                            : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
     if (code)
         return code;
     if (j->affixes && ids->n > j->max_length && j->affixes[i].prefix + j->affixes[i].suffix >= j->max_length)
@@ -151,14 +112,11 @@ static void encode_block(void *arg, size_t task, size_t worker) {
     const job *j = arg;
     block *c = &j->blocks[task];
     const size_t begin = task * BLOCK_TEXTS, end = begin + BLOCK_TEXTS < j->n ? begin + BLOCK_TEXTS : j->n;
-    aoei_buffer lowercased[2] = {{0}, {0}};
     aoe_ids ids = {0};
     for (size_t i = begin; i < end && c->failed == (size_t)-1; i++)
-        if (encode_one(j, c, i, lowercased, &ids))
+        if (encode_one(j, c, i, &ids))
             c->failed = i;
     aoe_ids_free(&ids);
-    aoei_buffer_free(&lowercased[0]);
-    aoei_buffer_free(&lowercased[1]);
 }
 
 /* Concatenates the results of the tasks in `out`. If tokenization failed for some texts, returns the error of the first such
@@ -299,25 +257,21 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
              .prompt_index = prompt_index,
              .may_be_empty = flags & MAY_BE_EMPTY};
     j.max_length = flags & COMPLETE ? s->max_length : 0;
-    aoei_buffer lowercased[2] = {{0}, {0}};
     aoei_reranker_template template = {{0}, {0}};
     int code = AOE_OK;
     memset(out, 0, sizeof *out);
     if (failed)
         *failed = (size_t)-1;
     if (second && s->reranker_template && m->tokenizer) {
-        code = aoei_reranker_template_create(&template, m->tokenizer, err);
+        code = aoei_reranker_template_create(&template, m->tokenizer, s->lowercase, err);
         j.template = &template;
     }
     for (size_t i = 0; i < 2 && !code; i++) {
         const char *prompt = prompts[i] ? prompts[i] : s->prompt;
-        if (s->lowercase && *prompt) {
-            code = lowercase_text(&lowercased[i], prompt, strlen(prompt)) ? aoei_fail_nomem(err, strlen(prompt)) : AOE_OK;
-            prompt = lowercased[i].data;
-        }
         j.o[i] = (aoe_encode_options){.struct_size = sizeof(aoe_encode_options),
                                       .max_length = flags & COMPLETE ? 0 : s->max_length,
-                                      .prompt = !code && *prompt ? prompt : NULL,
+                                      .prompt = *prompt ? prompt : NULL,
+                                      .lowercase = s->lowercase,
                                       .no_special_tokens = plain,
                                       .drop_unknown = plain && !m->config.arch->keeps_unknown};
     }
@@ -326,8 +280,6 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
     if (!code && (code = mark_prompts(&j, out, err)))
         aoei_token_lists_free(out);
     aoei_reranker_template_free(&template);
-    aoei_buffer_free(&lowercased[0]);
-    aoei_buffer_free(&lowercased[1]);
     return code;
 }
 
@@ -374,6 +326,7 @@ int aoei_encode_pairs(const aoe_model *m, const aoe_text *first, const aoe_text 
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                              aoei_token_lists *out, size_t *failed, aoe_error *err) {
     job j = {.model = m, .texts = texts, .n = n, .o = {*o, *o}, .may_be_empty = 1};
+    j.o[0].lowercase = j.o[1].lowercase = m->settings.lowercase;
     return encode_all(&j, out, failed, err);
 }
 

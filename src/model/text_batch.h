@@ -40,8 +40,8 @@ int aoei_encode_with_prompt(const aoe_model *m, const aoe_text *texts, size_t n,
  * the prompt of the model, and "" for no prompt. */
 int aoei_encode_with_prompts(const aoe_model *m, const aoe_text *texts, size_t n, const char *const prompts[2],
                              const uint8_t *prompt_index, aoei_token_lists *out, size_t *failed, aoe_error *err);
-/* Tokenizes texts as aoei_encode_texts does, but with the options `o` instead of the settings of the model. Texts without
- * tokens are allowed. */
+/* Tokenizes texts as aoei_encode_texts does, but with the options `o` instead of the settings of the model, except the
+ * setting `lowercase`. Texts without tokens are allowed. */
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                              aoei_token_lists *out, size_t *failed, aoe_error *err);
 /* Tokenizes texts as aoei_encode_texts does, but allows texts without tokens if the model is static. The only weights of a

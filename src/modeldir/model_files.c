@@ -3,10 +3,8 @@
  */
 #include "modeldir/model_files.h"
 
-#include <limits.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
 #include "modeldir/static_config.h"
@@ -230,31 +228,14 @@ const char *aoei_settings_dir(const aoei_model_files *f) {
     return own ? f->dir : aoei_weights_dir(f);
 }
 
-int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err) {
-    AOEI_CHECK(err, o);
-    char found[PATH_MAX];
-    const int code = dir ? 0 : aoe_default_model(found, sizeof found, err);
-    aoe_encode_options_defaults(o);
-    if (code)
-        return code;
-    dir = dir ? dir : found;
-    aoei_model_files f = {.dir = aoei_strdup(dir)};
+int aoei_model_files_open_config(aoei_model_files *f, const char *dir, aoe_error *err) {
+    *f = (aoei_model_files){.dir = aoei_strdup(dir)};
     char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
-    int rc = f.dir && path ? 0 : aoei_fail_nomem(err, strlen(dir));
+    int rc = f->dir && path ? 0 : aoei_fail_nomem(err, strlen(dir));
     if (!rc)
-        rc = find_transformer_dir(&f, err);
+        rc = find_transformer_dir(f, err);
     if (!rc && aoei_exists(path))
-        rc = aoei_json_load(&f.config_json, path, err);
-    if (!rc)
-        rc = complete_static(&f, err);
-    const char *type = json_string_value(json_object_get(f.config_json, "model_type"));
-    const aoei_arch *arch = !rc && type ? aoei_arch_find(type) : NULL;
-    aoei_encoder_config c = {.arch = arch};
-    if (arch && f.weights)
-        aoei_weight_layout_find(&c, f.weights);
-    o->no_special_tokens = c.arch && c.arch->plain_tokens;
-    o->drop_unknown = o->no_special_tokens && !c.arch->keeps_unknown;
-    aoei_model_files_close(&f);
+        rc = aoei_json_load(&f->config_json, path, err);
     aoei_free(path);
-    return rc == AOE_ENOMEM ? rc : 0;
+    return rc ? rc : complete_static(f, err);
 }

@@ -542,6 +542,16 @@ static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, s
     return rc;
 }
 
+int aoei_sentence_transformers_lowercase(int *lowercase, const char *dir, aoe_error *err) {
+    aoei_partial_settings s;
+    aoei_partial_settings_init(&s);
+    s.max_length = 1; /* is not read */
+    const int rc = read_transformer_lengths(&s, dir, 1, err);
+    *lowercase = s.lowercase;
+    aoei_partial_settings_free(&s);
+    return rc;
+}
+
 /* --------------------------------------------------------------- prompts */
 
 /* Returns the prompt template that consists of `prefix` and "{text}", as a new reference. Returns NULL if an allocation

@@ -196,30 +196,37 @@ static int add_pattern(aoei_patterns *p, const char *s, size_t len, size_t token
     return aoei_trie_add(&p->trie, s, len, (int32_t)token, 1, NULL, err);
 }
 
-int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err) {
+/* Adds the content of token i, normalized by n, to `patterns`. `form` is a buffer. */
+static int add_normalized(const aoei_added_tokens *a, aoei_patterns *patterns, size_t i, const aoei_normalizer *n,
+                          aoei_normalized *form, const char *file, aoe_error *err) {
+    const aoei_added_token *t = &a->token[i];
+    const int rc = aoei_normalize(n, t->content, t->len, form, err);
+    if (rc)
+        return rc;
+    return form->len ? add_pattern(patterns, form->data, form->len, i, err)
+                     : aoei_fail(err, AOE_EFORMAT,
+                                 "%s: added token \"%.80s\" is empty after normalization and would match everywhere; set its "
+                                 "\"normalized\" to false",
+                                 file, t->content);
+}
+
+int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const aoei_normalizer *lowercased,
+                             const char *file, aoe_error *err) {
     aoei_normalized form = {0};
     int rc = 0;
     if (a->n == 0)
         a->max_id = -1;
     for (int special = 1; special >= 0; special--) {
-        for (size_t i = 0; i < a->n; i++) {
+        for (size_t i = 0; i < a->n && !rc; i++) {
             const aoei_added_token *t = &a->token[i];
             if (t->flags.special != special)
                 continue;
-            if (!t->flags.normalized) {
+            if (!t->flags.normalized)
                 rc = add_pattern(&a->raw, t->content, t->len, i, err);
-            } else if (!(rc = aoei_normalize(n, t->content, t->len, &form, err))) {
-                rc = form.len ? add_pattern(&a->normalized, form.data, form.len, i, err)
-                              : aoei_fail(err, AOE_EFORMAT,
-                                          "%s: added token \"%.80s\" is empty after normalization and would match everywhere; "
-                                          "set its \"normalized\" to false",
-                                          file, t->content);
-            }
-            if (rc)
-                goto done;
+            else if (!(rc = add_normalized(a, &a->normalized, i, n, &form, file, err)))
+                rc = add_normalized(a, &a->lowercased, i, lowercased, &form, file, err);
         }
     }
-done:
     aoei_normalized_free(&form);
     return rc;
 }
@@ -243,5 +250,6 @@ void aoei_added_tokens_free(aoei_added_tokens *a) {
     aoei_trie_free(&a->by_content);
     aoei_trie_free(&a->raw.trie);
     aoei_trie_free(&a->normalized.trie);
+    aoei_trie_free(&a->lowercased.trie);
     memset(a, 0, sizeof *a);
 }

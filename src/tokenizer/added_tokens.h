@@ -46,6 +46,7 @@ typedef struct aoei_added_tokens {
     aoei_trie by_content;     /* maps the content of each token to its index in token */
     aoei_patterns raw;        /* contents of the tokens whose flag `normalized` is 0 */
     aoei_patterns normalized; /* normalized contents of the tokens whose flag `normalized` is 1 */
+    aoei_patterns lowercased; /* the same, normalized by the normalizer that lowercases first */
 } aoei_added_tokens;
 
 /* Adds the token `content`. If the token was added before, only changes its flags. The id of the token is its id in the
@@ -58,9 +59,10 @@ int aoei_added_tokens_read(aoei_added_tokens *a, const aoei_vocab *v, const json
 /* Reads the flags of an added-token object of tokenizer.json or tokenizer_config.json. A missing
  * key leaves its flag unchanged, except that a missing "normalized" sets the flag to the opposite of `special`. */
 int aoei_added_flags_read(aoei_added_flags *flags, const json_t *object, const char *file, aoe_error *err);
-/* Builds a->raw and a->normalized. n: normalizer of the tokenizer. Must be called after the last token has been added. `file`
- * is the path for messages. */
-int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const char *file, aoe_error *err);
+/* Builds a->raw, a->normalized and a->lowercased. n: normalizer of the tokenizer; lowercased: the normalizer that lowercases
+ * first. Must be called after the last token has been added. `file` is the path for messages. */
+int aoei_added_tokens_finish(aoei_added_tokens *a, const aoei_normalizer *n, const aoei_normalizer *lowercased,
+                             const char *file, aoe_error *err);
 /* aoei_added_tokens_find searches for the added token with the text content[len], and aoei_added_tokens_find_id for the added
  * token with the id `id`. Both return the index of the token in a->token, or (size_t)-1 if there is no such token. */
 size_t aoei_added_tokens_find(const aoei_added_tokens *a, const char *content, size_t len);
@@ -70,7 +72,7 @@ void aoei_added_tokens_free(aoei_added_tokens *a);
 /* Iterates over the matches in one text. */
 typedef struct aoei_matches {
     const aoei_added_tokens *tokens; /* all added tokens, borrowed */
-    const aoei_patterns *patterns;   /* patterns to search for: tokens->raw or tokens->normalized */
+    const aoei_patterns *patterns;   /* patterns to search for: tokens->raw, tokens->normalized or tokens->lowercased */
     const char *s;                   /* [len] text, borrowed */
     size_t len;                      /* length in bytes */
     size_t search;                   /* byte offset from which to search */

@@ -351,6 +351,22 @@ aoe_text aoei_normalizer_space(const aoei_normalizer *n) {
     return space;
 }
 
+int aoei_normalizer_lowercased(aoei_normalizer *out, const aoei_normalizer *n, aoe_error *err) {
+    int found = 0;
+    *out = (aoei_normalizer){.step = NULL};
+    for (size_t i = 0; i < n->n; i++)
+        found |= n->step[i].type == AOEI_NORMALIZER_LOWERCASE;
+    if (!found && !append(out, AOEI_NORMALIZER_LOWERCASE, err))
+        return AOE_ENOMEM;
+    for (size_t i = 0; i < n->n; i++) {
+        aoei_normalizer_step *step = append(out, n->step[i].type, err);
+        if (!step)
+            return AOE_ENOMEM;
+        *step = n->step[i];
+    }
+    return 0;
+}
+
 void aoei_normalizer_free(aoei_normalizer *n) {
     for (size_t i = 0; i < n->n; i++) {
         aoei_pattern_free(&n->step[i].pattern);

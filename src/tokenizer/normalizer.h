@@ -60,6 +60,9 @@ int aoei_normalize(const aoei_normalizer *n, const char *s, size_t len, aoei_nor
 /* Returns the text that the last Replace or ByteLevel step writes instead of a space, such as "_". Returns {NULL, 0} if no step
  * replaces spaces. */
 aoe_text aoei_normalizer_space(const aoei_normalizer *n);
+/* Sets *out to the steps of n after a step Lowercase, unless n contains such a step. The steps are borrowed from n; only the
+ * array out->step is owned, and the caller frees it with aoei_free. Errors: AOE_ENOMEM. */
+int aoei_normalizer_lowercased(aoei_normalizer *out, const aoei_normalizer *n, aoe_error *err);
 void aoei_normalizer_free(aoei_normalizer *n); /* accepts a zeroed struct */
 
 #endif

@@ -31,6 +31,7 @@ typedef struct encoder {
     aoei_pretokenizing pretokenizing;
     aoei_words *words; /* current batch of words, borrowed */
     aoei_subword_scratch scratch;
+    int lowercase; /* 1: the text is lowercased before it is normalized */
     size_t stop;   /* encoding may stop when this number of ids is reached */
     size_t origin; /* byte offset of the current piece of raw text in the whole text */
     ends *ends;    /* receives the numbers of special tokens and prompt tokens; NULL if the caller does not need them */
@@ -105,10 +106,13 @@ static int encode_piece(encoder *e, const char *s, size_t len) {
     const aoe_tokenizer *t = e->t;
     aoei_match match;
     e->normalized.track = e->tokens.track || t->pretokenizer.needs_first;
-    int rc = len ? aoei_normalize(&t->normalizer, s, len, &e->normalized, e->err) : 0;
+    int rc = len ? aoei_normalize(e->lowercase ? &t->lowercased : &t->normalizer, s, len, &e->normalized, e->err) : 0;
     if (rc || len == 0)
         return rc;
-    aoei_matches m = {.tokens = &t->added, .patterns = &t->added.normalized, .s = e->normalized.data, .len = e->normalized.len};
+    aoei_matches m = {.tokens = &t->added,
+                      .patterns = e->lowercase ? &t->added.lowercased : &t->added.normalized,
+                      .s = e->normalized.data,
+                      .len = e->normalized.len};
     while (!rc && !is_complete(e) && aoei_matches_next(&m, &match)) {
         rc = encode_words(e, match.before_start, match.before_end, s, len);
         if (!rc && !is_complete(e)) {
@@ -200,7 +204,12 @@ static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_option
     const aoei_postprocessor *post = &t->post;
     o = o ? o : &defaults;
     aoei_words words; /* not zeroed, because most elements are never used */
-    encoder e = {.t = t, .words = &words, .tokens = {.ids = ids, .drop_unknown = o->drop_unknown}, .ends = around, .err = err};
+    encoder e = {.t = t,
+                 .words = &words,
+                 .tokens = {.ids = ids, .drop_unknown = o->drop_unknown},
+                 .lowercase = o->lowercase,
+                 .ends = around,
+                 .err = err};
     size_t n_specials = o->no_special_tokens ? 0 : post->n_before + post->n_after;
     size_t limit = o->max_length ? o->max_length - n_specials : SIZE_MAX;
     int rc;
@@ -283,7 +292,8 @@ int aoei_tokenizer_finish(aoe_tokenizer *t, const char *path, aoe_error *err) {
     const aoe_text space = p->space[0] ? aoe_text_of(p->space) : aoei_normalizer_space(&t->normalizer);
     p->leave_bytes = p->byte_level && t->model.type == AOEI_SUBWORD_BPE && aoei_bpe_enable_raw_bytes(&t->model.bpe);
     aoei_subword_set_space(&t->model, space.data, space.len);
-    return aoei_added_tokens_finish(&t->added, &t->normalizer, path, err);
+    const int rc = aoei_normalizer_lowercased(&t->lowercased, &t->normalizer, err);
+    return rc ? rc : aoei_added_tokens_finish(&t->added, &t->normalizer, &t->lowercased, path, err);
 }
 
 size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t) {

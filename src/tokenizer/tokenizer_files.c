@@ -194,6 +194,7 @@ int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err)
 void aoe_tokenizer_close(aoe_tokenizer *t) {
     if (!t)
         return;
+    aoei_free(t->lowercased.step);
     aoei_normalizer_free(&t->normalizer);
     aoei_added_tokens_free(&t->added);
     aoei_pretokenizer_free(&t->pretokenizer);

@@ -21,6 +21,7 @@ typedef struct aoei_kept_file {
 
 struct aoe_tokenizer {
     aoei_normalizer normalizer;
+    aoei_normalizer lowercased; /* normalizer for aoe_encode_options.lowercase; its steps are borrowed from `normalizer` */
     aoei_added_tokens added;
     aoei_pretokenizer pretokenizer;
     aoei_subword model;

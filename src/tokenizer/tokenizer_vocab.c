@@ -145,7 +145,7 @@ static int read_lines(const reader *r, aoe_text text) {
     size_t bad = aoei_utf8_valid(text.data, text.len);
     if (bad < text.len)
         return aoei_fail(r->err, AOE_EFORMAT, "%s: invalid UTF-8 at byte %zu; write the file as UTF-8", r->vocab_path, bad);
-    if (text.len == 0)
+    if (!text.data || text.len == 0)
         return aoei_fail(r->err, AOE_EFORMAT, "%s: the vocabulary is empty; download the file again", r->vocab_path);
     int64_t id = 0;
     for (size_t start = 0; start < text.len; id++) {

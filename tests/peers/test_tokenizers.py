@@ -415,6 +415,20 @@ TEXTS = ["Hello WORLD caf\u00e9 \u00c9t\u00e9", "a lowkey [NEW] x[MASK]y  z", "\
          "word " * 30, "MiXeD, punct! (x)", "one two three four five six seven eight nine ten eleven twelve"]
 
 
+@pytest.mark.parametrize("kind", ["bert_cased", "roberta", "albert"])
+def test_lowercase(aoe, tmp_path, corpus, kind):
+    """do_lower_case of sentence-transformers adds the normalizer Lowercase in front of the others."""
+    tokenizer = KINDS[kind](corpus)
+    tokenizer.add_tokens([tokenizers.AddedToken("LOWKEY", normalized=True), tokenizers.AddedToken("[NEW]", normalized=False)])
+    directory = save(tokenizer, tmp_path)
+    (directory / "config.json").write_text('{"model_type": "bert"}')
+    (directory / "sentence_bert_config.json").write_text('{"max_seq_length": 64, "do_lower_case": true}')
+    before = [tokenizer.normalizer] if tokenizer.normalizer else []
+    tokenizer.normalizer = tokenizers.normalizers.Sequence([tokenizers.normalizers.Lowercase(), *before])
+    texts = [*TEXTS, "a LowKey B [NEW] [new]", "I\u0307 \u0130 \u03a3\u03a3"]
+    assert aoe.tokenize(directory, texts) == [tokenizer.encode(text).ids for text in texts]
+
+
 @pytest.mark.parametrize("decoder", [False, True])
 @pytest.mark.parametrize("class_name", ["BertTokenizer", "PreTrainedTokenizerFast"])
 def test_special_tokens_map(aoe, tmp_path, corpus, class_name, decoder):

@@ -136,7 +136,7 @@ static void test_lowercase(void **state) {
     aoe_context *ctx = tiny_context(1);
     static const char *const files[] = {"{\"max_seq_length\": 30, \"do_lower_case\": false}",
                                         "{\"max_seq_length\": 30, \"do_lower_case\": true}"};
-    const aoe_text texts[2] = {aoe_text_of("THE Cat"), aoe_text_of("the cat")}, bad = aoe_text_of("THE C\xc3");
+    const aoe_text texts[2] = {aoe_text_of("THE [SEP] Cat"), aoe_text_of("the [SEP] cat")}, bad = aoe_text_of("THE C\xc3");
     for (int lower = 0; lower < 2; lower++) {
         free(test_write_text(path, "sentence_bert_config.json", files[lower]));
         aoe_model *m;
@@ -153,6 +153,15 @@ static void test_lowercase(void **state) {
         const int equal = aoei_token_count(&l, 0) == aoei_token_count(&l, 1) &&
                           memcmp(l.ids, l.ids + l.offsets[1], aoei_token_count(&l, 0) * sizeof *l.ids) == 0;
         assert_int_equal(equal, lower);
+        aoe_encode_options encode;
+        aoe_ids ids = {0};
+        assert_int_equal(aoe_encode_options_of(&encode, path, NULL), 0);
+        encode.prompt = o.prompt;
+        assert_int_equal(aoe_tokenizer_encode(m->tokenizer, texts[0], &encode, &ids, NULL), 0);
+        assert_int_equal(ids.n, aoei_token_count(&l, 0));
+        assert_memory_equal(ids.id, l.ids, ids.n * sizeof *ids.id);
+        assert_int_equal(ids.id[3], aoei_tokenizer_id(m->tokenizer, "[SEP]", 5)); /* special tokens are not lowercased */
+        aoe_ids_free(&ids);
         aoei_token_lists_free(&l);
         assert_int_equal(aoei_encode_texts(m, &bad, 1, &l, NULL, &err), AOE_EFORMAT);
         assert_non_null(strstr(err.message, "UTF-8"));

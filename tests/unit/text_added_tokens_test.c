@@ -126,11 +126,32 @@ static void test_linear_time(void **state) {
     aoe_tokenizer_close(t);
 }
 
+/* aoe_encode_options.lowercase: only tokens with the flag `normalized` are lowercased. */
+static void lowercases_normalized_tokens(void **state) {
+    (void)state;
+    aoe_tokenizer *t = test_tokenizer(&(test_tokenizer_spec){
+        .words = "a A b",
+        .normalizer = "null",
+        .added_tokens = "[{\"id\": 8, \"content\": \"FOO x\", \"normalized\": true}, {\"id\": 9, \"content\": \"BAR\", "
+                        "\"normalized\": false}]"});
+    aoe_encode_options o;
+    aoe_encode_options_defaults(&o);
+    o.no_special_tokens = 1;
+    assert_string_equal(test_tokens(t, "A FOO x BAR foo x bar", &o), "A FOO x BAR [UNK] [UNK] [UNK]");
+    o.lowercase = 1;
+    assert_string_equal(test_tokens(t, "A FOO x BAR foo x bar", &o), "a FOO x BAR FOO x [UNK]");
+    aoe_tokenizer_close(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_specials_in_text),  cmocka_unit_test(test_normalized),
-        cmocka_unit_test(test_single_word),       cmocka_unit_test(test_strip),
-        cmocka_unit_test(test_longest_and_first), cmocka_unit_test(test_numbering),
+        cmocka_unit_test(lowercases_normalized_tokens),
+        cmocka_unit_test(test_specials_in_text),
+        cmocka_unit_test(test_normalized),
+        cmocka_unit_test(test_single_word),
+        cmocka_unit_test(test_strip),
+        cmocka_unit_test(test_longest_and_first),
+        cmocka_unit_test(test_numbering),
         cmocka_unit_test(test_linear_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
