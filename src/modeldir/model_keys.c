@@ -24,12 +24,14 @@ static int load(json_t **root, char **path, const char *dir, const char *name, a
     return aoei_exists(*path) ? aoei_json_load(root, *path, err) : 0;
 }
 
-/* Checks the keys of the file DIR/name, if it exists. subject: see aoei_json_keys_check. */
+/* Checks that the file DIR/name, if it exists, contains an object, and checks its keys. subject: see aoei_json_keys_check. */
 static int check_file(const char *dir, const char *name, aoei_key_file kind, const char *subject, const aoei_log *log,
                       aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL;
     int rc = load(&root, &path, dir, name, err);
+    if (!rc && root && !json_is_object(root))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the file again", path);
     if (!rc && root)
         rc = aoei_json_keys_check(root, kind, subject, path, log, err);
     json_decref(root);

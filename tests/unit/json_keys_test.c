@@ -192,6 +192,22 @@ static void rejects_keys_that_change_embeddings(void **state) {
 }
 
 /* Every architecture has a list, and the keys of a config.json that aoe writes are on it. */
+static void rejects_files_without_an_object(void **state) {
+    (void)state;
+    static const char *const files[] = {
+        "config.json",           "sentence_bert_config.json", "config_sentence_transformers.json",
+        "1_Pooling/config.json", "tokenizer_config.json",     "special_tokens_map.json",
+        "tokenizer.json"};
+    static const char *const values[] = {"[]", "[3]", "3", "\"x\"", "null", "true"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+            aoe_error err = {0};
+            write_model();
+            if (open_with(files[i], values[k], &err) != AOE_EFORMAT || !strstr(err.message, files[i]))
+                fail_msg("%s with %s: %s", files[i], values[k], err.message);
+        }
+}
+
 static void knows_the_keys_of_architectures(void **state) {
     (void)state;
     char names[1000], *at = names;
@@ -239,7 +255,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warns_about_unknown_keys),        cmocka_unit_test(warns_about_keys_of_rotary_positions),
         cmocka_unit_test(warns_about_keys_of_tokenizers),  cmocka_unit_test(rejects_keys_that_change_embeddings),
-        cmocka_unit_test(knows_the_keys_of_architectures), cmocka_unit_test(reports_failed_allocations),
+        cmocka_unit_test(rejects_files_without_an_object), cmocka_unit_test(knows_the_keys_of_architectures),
+        cmocka_unit_test(reports_failed_allocations),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
