@@ -4,6 +4,7 @@
 #include "tokenizer/listed_tokens.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -50,6 +51,35 @@ int aoei_listed_tokens_add_decoder(aoei_added_tokens *a, const aoei_vocab *v, js
         return aoei_fail_nomem(err, n * sizeof *list);
     for (void *it = json_object_iter(decoder); it && !rc; it = json_object_iter_next(decoder, it))
         rc = read_entry(&list[i++], json_object_iter_key(it), json_object_iter_value(it), file, err);
+    if (!rc)
+        rc = aoei_listed_tokens_add(a, v, list, n, file, err);
+    aoei_free(list);
+    return rc;
+}
+
+int aoei_listed_tokens_add_ids(aoei_added_tokens *a, const aoei_vocab *v, json_t *object,
+                               int (*is_special)(const void *user, const char *content, size_t len), const void *user,
+                               const char *file, aoe_error *err) {
+    const char *content;
+    json_t *id;
+    size_t n = 0;
+    int rc = 0;
+    if (!json_object_size(object))
+        return 0;
+    aoei_listed_token *list = aoei_malloc_array(json_object_size(object), sizeof *list);
+    if (!list)
+        return aoei_fail_nomem(err, json_object_size(object) * sizeof *list);
+    json_object_foreach(object, content, id) {
+        const size_t len = strlen(content);
+        const int special = is_special(user, content, len);
+        if (!rc && !json_is_integer(id))
+            rc = aoei_fail(err, AOE_EFORMAT, "%s: the id of \"%.80s\" is not an integer; correct the value", file, content);
+        if (aoei_added_tokens_find(a, content, len) == (size_t)-1)
+            list[n++] = (aoei_listed_token){.id = json_integer_value(id),
+                                            .content = content,
+                                            .len = len,
+                                            .flags = {.special = special != 0, .normalized = special == 0}};
+    }
     if (!rc)
         rc = aoei_listed_tokens_add(a, v, list, n, file, err);
     aoei_free(list);

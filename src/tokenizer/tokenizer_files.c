@@ -35,15 +35,16 @@ static aoe_text text_of(const aoei_kept_file *f) {
 
 /* Reads tokenizer.json and the files that change its settings from their contents in memory. */
 static int read_kept_json(aoe_tokenizer *t, const char *dir, aoe_error *err) {
-    static const int files[] = {AOEI_FILE_TOKENIZER_JSON, AOEI_FILE_CONFIG, AOEI_FILE_SPECIAL_MAP};
+    static const int files[] = {AOEI_FILE_TOKENIZER_JSON, AOEI_FILE_CONFIG, AOEI_FILE_SPECIAL_MAP, AOEI_FILE_ADDED_TOKENS};
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
-    char *path[3];
-    for (size_t i = 0; i < 3; i++)
+    char *path[4];
+    for (size_t i = 0; i < 4; i++)
         path[i] = aoei_path_join(dir, aoei_tokenizer_file_name(files[i]));
-    const int rc = path[0] && path[1] && path[2]
-                       ? aoei_tokenizer_read_json(t, json->data, json->size, &(aoei_json_paths){path[0], path[1], path[2]}, err)
-                       : aoei_fail_nomem(err, strlen(dir));
-    for (size_t i = 0; i < 3; i++)
+    const int rc =
+        path[0] && path[1] && path[2] && path[3]
+            ? aoei_tokenizer_read_json(t, json->data, json->size, &(aoei_json_paths){path[0], path[1], path[2], path[3]}, err)
+            : aoei_fail_nomem(err, strlen(dir));
+    for (size_t i = 0; i < 4; i++)
         aoei_free(path[i]);
     return rc;
 }
@@ -149,7 +150,7 @@ int aoei_tokenizer_parse_json(aoe_tokenizer **out, const char *data, size_t len,
     if (rc == 0)
         rc = keep_copy(&t->file[AOEI_FILE_CONFIG], config, err);
     if (rc == 0)
-        rc = aoei_tokenizer_read_json(t, data, len, &(aoei_json_paths){name, name, name}, err);
+        rc = aoei_tokenizer_read_json(t, data, len, &(aoei_json_paths){name, name, name, name}, err);
     if (rc)
         aoe_tokenizer_close(t);
     else

@@ -11,7 +11,9 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "tokenizer/class_tokens.h"
 #include "tokenizer/input_names.h"
+#include "tokenizer/listed_tokens.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_config.h"
@@ -19,8 +21,38 @@
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/vocab_scan.h"
 
-static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const json_t *config, const char *path,
-                     const char *config_path, aoe_error *err) {
+/* Parses a kept file, if it exists, into *root, which must be a JSON object. */
+static int parse_kept(json_t **root, const aoei_kept_file *f, const char *path, aoe_error *err) {
+    const int rc = f->data ? aoei_json_parse(root, f->data, f->size, path, err) : 0;
+    return !rc && *root && !json_is_object(*root)
+               ? aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the file again", path)
+               : rc;
+}
+
+/* Returns 1 if a named special token of `user`, the settings in tokenizer_config.json, is content[len]. */
+static int is_named(const void *user, const char *content, size_t len) {
+    for (size_t i = 0; i < AOEI_CLASS_TOKENS; i++) {
+        const json_t *v = json_object_get(user, aoei_class_token_keys[i]),
+                     *s = json_is_object(v) ? json_object_get(v, "content") : v;
+        if (json_string_length(s) == len && json_is_string(s) && !memcmp(json_string_value(s), content, len))
+            return 1;
+    }
+    return 0;
+}
+
+/* Adds the tokens of added_tokens.json, which transformers reads only if there is no "added_tokens_decoder". */
+static int add_listed(aoe_tokenizer *t, const json_t *config, const char *path, aoe_error *err) {
+    json_t *added = NULL;
+    int rc = parse_kept(&added, &t->file[AOEI_FILE_ADDED_TOKENS], path, err);
+    if (!rc && !json_object_get(config, "added_tokens_decoder"))
+        rc = aoei_listed_tokens_add_ids(&t->added, aoei_subword_vocab(&t->model), added, is_named, config, path, err);
+    json_decref(added);
+    return rc;
+}
+
+static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const json_t *config, const aoei_json_paths *paths,
+                     aoe_error *err) {
+    const char *path = paths->json, *config_path = paths->config;
     const char *version = "1.0";
     int rc;
     if (!json_is_object(root))
@@ -39,6 +71,7 @@ static int read_root(aoe_tokenizer *t, aoei_vocab *scanned, json_t *root, const 
         (rc = aoei_subword_read(&t->model, scanned, json_object_get(root, "model"), path, err)) ||
         (rc = aoei_added_tokens_read(&t->added, aoei_subword_vocab(&t->model), json_object_get(root, "added_tokens"), path,
                                      err)) ||
+        (rc = add_listed(t, config, paths->added_tokens, err)) ||
         (rc = aoei_tokenizer_config_finish(t, root, config, config_path, err)))
         return rc;
     return aoei_tokenizer_finish(t, path, err);
@@ -60,14 +93,6 @@ static int parse_rest(json_t **root, const char *data, size_t len, size_t begin,
         rc = aoei_json_parse(root, rest.data, rest.len, path, err);
     aoei_buffer_free(&rest);
     return rc == AOE_ENOMEM ? rc : 0;
-}
-
-/* Parses a kept file, if it exists, into *root, which must be a JSON object. */
-static int parse_kept(json_t **root, const aoei_kept_file *f, const char *path, aoe_error *err) {
-    const int rc = f->data ? aoei_json_parse(root, f->data, f->size, path, err) : 0;
-    return !rc && *root && !json_is_object(*root)
-               ? aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the file again", path)
-               : rc;
 }
 
 /* Sets *config to the settings in tokenizer_config.json, as a new reference. As in transformers, special_tokens_map.json
@@ -100,7 +125,7 @@ int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, con
     if (!rc)
         rc = read_config(&config, t, paths, err);
     if (!rc)
-        rc = read_root(t, &v, root, config, path, paths->config, err);
+        rc = read_root(t, &v, root, config, paths, err);
     json_decref(config);
     json_decref(root);
     aoei_vocab_free(&v);

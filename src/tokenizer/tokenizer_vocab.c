@@ -171,24 +171,11 @@ static int add(const reader *r, const char *content, size_t len, aoei_added_flag
     return rc;
 }
 
-static int is_special(const reader *r, const char *content, size_t len) {
+static int is_special(const void *user, const char *content, size_t len) {
+    const reader *r = user;
     for (int i = 0; i < N_SPECIALS; i++)
         if (r->special[i].content && r->special[i].len == len && memcmp(r->special[i].content, content, len) == 0)
             return 1;
-    return 0;
-}
-
-/* Reads the entry "content": id of added_tokens.json. */
-static int read_listed(const reader *r, aoei_listed_token *t, const char *content, const json_t *id) {
-    const size_t len = strlen(content);
-    const int special = is_special(r, content, len);
-    if (!json_is_integer(id))
-        return aoei_fail(r->err, AOE_EFORMAT, "%s: the id of \"%.80s\" is not an integer; correct the value", r->added_path,
-                         content);
-    *t = (aoei_listed_token){.id = json_integer_value(id),
-                             .content = content,
-                             .len = len,
-                             .flags = {.special = special != 0, .normalized = special == 0}};
     return 0;
 }
 
@@ -196,19 +183,8 @@ static int read_listed(const reader *r, aoei_listed_token *t, const char *conten
 static int add_listed(const reader *r) {
     json_t *decoder = json_object_get(r->config, "added_tokens_decoder");
     const aoei_vocab *v = aoei_subword_vocab(&r->t->model);
-    size_t n = json_object_size(r->added), i = 0;
-    int rc = 0;
-    if (decoder || n == 0)
-        return aoei_listed_tokens_add_decoder(&r->t->added, v, decoder, r->config_path, r->err);
-    aoei_listed_token *list = aoei_malloc_array(n, sizeof *list);
-    if (!list)
-        return aoei_fail_nomem(r->err, n * sizeof *list);
-    for (void *it = json_object_iter(r->added); it && !rc; it = json_object_iter_next(r->added, it))
-        rc = read_listed(r, &list[i++], json_object_iter_key(it), json_object_iter_value(it));
-    if (!rc)
-        rc = aoei_listed_tokens_add(&r->t->added, v, list, n, r->added_path, r->err);
-    aoei_free(list);
-    return rc;
+    return decoder ? aoei_listed_tokens_add_decoder(&r->t->added, v, decoder, r->config_path, r->err)
+                   : aoei_listed_tokens_add_ids(&r->t->added, v, r->added, is_special, r, r->added_path, r->err);
 }
 
 /* Adds the special tokens that are in the vocabulary and were not added by add_listed. Then adds the tokens in

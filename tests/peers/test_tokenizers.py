@@ -432,11 +432,13 @@ def test_lowercase(aoe, tmp_path, corpus, kind):
 @pytest.mark.parametrize("decoder", [False, True])
 @pytest.mark.parametrize("class_name", ["BertTokenizer", "PreTrainedTokenizerFast"])
 def test_special_tokens_map(aoe, tmp_path, corpus, class_name, decoder):
-    """special_tokens_map.json replaces the special tokens, unless there is an added_tokens_decoder."""
+    """special_tokens_map.json replaces the special tokens, and added_tokens.json adds tokens, unless there is an
+    added_tokens_decoder."""
     directory = save(KINDS["bert"](corpus), tmp_path, {"tokenizer_class": class_name, "cls_token": "[SEP]", **(
         {"added_tokens_decoder": {"4": {"content": "[MASK]", "special": True}}} if decoder else {})})
     (directory / "config.json").write_text('{"model_type": "bert"}')
     (directory / "special_tokens_map.json").write_text(json.dumps({"cls_token": "[MASK]", "unk_token": {"content": "[PAD]"}}))
+    (directory / "added_tokens.json").write_text(json.dumps({"LowKey": 2000, "[NEW]": 1999, "[MASK]": 4}))
     reference = AutoTokenizer.from_pretrained(str(directory))
     assert aoe.tokenize(directory, TEXTS) == [reference(text)["input_ids"] for text in TEXTS]
 

@@ -232,17 +232,31 @@ static void obeys_the_map_of_special_tokens(void **state) {
     free(json);
 }
 
+/* added_tokens.json is read if there is no added_tokens_decoder. */
+static void adds_tokens_of_the_older_file(void **state) {
+    (void)state;
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b"});
+    char *path = test_write_text(test_dir, "added_tokens.json", "{\"XY\": 8, \"[NEW]\": 7}");
+    expect(json, "{\"cls_token\": \"[NEW]\"}", "axy [NEW] [new]", NULL, "[CLS] a XY [NEW] [UNK] [UNK] [UNK] [SEP]");
+    expect(json, "{\"added_tokens_decoder\": {}}", "a xy", NULL, "[CLS] a [UNK] [SEP]");
+    free(path);
+    path = test_write_text(test_dir, "added_tokens.json", "3");
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    assert_int_equal(open_files(&t, json, "{}", &err), AOE_EFORMAT);
+    assert_non_null(strstr(err.message, "added_tokens.json: not a JSON object"));
+    assert_int_equal(unlink(path), 0);
+    free(path);
+    free(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obeys_bert_settings),
-        cmocka_unit_test(obeys_prefixes),
-        cmocka_unit_test(obeys_lowercase_in_sequences),
-        cmocka_unit_test(adds_tokens),
-        cmocka_unit_test(truncates_at_the_start),
-        cmocka_unit_test(passes_token_types),
-        cmocka_unit_test(obeys_split_by_punct),
-        cmocka_unit_test(obeys_special_tokens),
-        cmocka_unit_test(obeys_the_map_of_special_tokens),
+        cmocka_unit_test(obeys_bert_settings),           cmocka_unit_test(obeys_prefixes),
+        cmocka_unit_test(obeys_lowercase_in_sequences),  cmocka_unit_test(adds_tokens),
+        cmocka_unit_test(truncates_at_the_start),        cmocka_unit_test(passes_token_types),
+        cmocka_unit_test(adds_tokens_of_the_older_file), cmocka_unit_test(obeys_split_by_punct),
+        cmocka_unit_test(obeys_special_tokens),          cmocka_unit_test(obeys_the_map_of_special_tokens),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
