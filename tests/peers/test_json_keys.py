@@ -106,6 +106,16 @@ ROPES = {
 }
 
 
+@pytest.mark.parametrize("text", ["[]", "3", "null"])
+@pytest.mark.parametrize("file", ["sentence_bert_config.json", "1_Pooling/config.json", "config_sentence_transformers.json",
+                                  "special_tokens_map.json", "tokenizer_config.json"])
+def test_files_without_an_object(aoe, model, tmp_path, file, text):
+    shutil.copytree(model, tmp_path / "copy")
+    (tmp_path / "copy" / file).write_text(text)
+    got, messages = embed(aoe, tmp_path / "copy")
+    assert got is None and file in messages
+
+
 @pytest.mark.parametrize("kind", ROPES)
 def test_changed_rope_keys(aoe, model, tmp_path, kind):
     """The keys of rope_parameters and rope_scaling of a LLaMA model with the tokenizer of another model."""
