@@ -183,8 +183,10 @@ static void print_table(const char *dir, const aoe_model *model, const aoe_model
     pair_from(&t, "max length", text, m->max_length_from);
     pair(&t, "prompt", m->prompt[0] ? m->prompt : "none");
     for (size_t i = 0; aoe_model_prompt_name(model, i); i++) {
-        snprintf(text, sizeof text, "prompt %.48s", aoe_model_prompt_name(model, i));
-        pair(&t, text, aoe_model_prompt(model, aoe_model_prompt_name(model, i)));
+        const char *name = aoe_model_prompt_name(model, i);
+        snprintf(text, sizeof text, "prompt %.48s", name);
+        if (strcmp(name, "default") != 0) /* the row above is this prompt */
+            pair(&t, text, aoe_model_prompt(model, name));
     }
     if (!o->no_embeddings)
         pair(&t, "normalize", m->normalize ? "yes" : "no");
