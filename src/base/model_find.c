@@ -8,6 +8,7 @@
 #include "base/hub_cache.h"
 #include "base/path.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_ORGANIZATION "sentence-transformers/"
@@ -45,8 +46,7 @@ static int find_snapshot(char **snapshot, const aoei_hub_name *hub, aoe_error *e
     const int rc = aoei_hub_snapshot(snapshot, hub, err);
     if (rc || *snapshot || strchr(hub->id, '/') || strlen(hub->id) + strlen(DEFAULT_ORGANIZATION) > AOEI_HUB_ID_MAX)
         return rc;
-    strcpy(full.id, DEFAULT_ORGANIZATION);
-    strcat(full.id, hub->id);
+    snprintf(full.id, sizeof full.id, DEFAULT_ORGANIZATION "%s", hub->id);
     return aoei_hub_snapshot(snapshot, &full, err);
 }
 
