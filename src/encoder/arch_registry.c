@@ -99,6 +99,18 @@ static int check_direction(const aoei_encoder_config *c, const aoei_arch *arch, 
         causal ? "true" : "false", arch->model_type, c->causal ? "causal (is_decoder)" : "bidirectional");
 }
 
+/* Returns the pooling of models whose directory specifies none, or AOE_POOLING_AUTO for that of the architecture. For a causal
+ * model, sentence-transformers uses the last token only if the class in config.json is ...ForCausalLM, and the mean for classes
+ * that compute hidden states, such as Qwen3Model. */
+static aoe_pooling default_pooling(const aoei_arch *arch, const json_t *config) {
+    static const char suffix[] = "ForCausalLM";
+    const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    const size_t len = name ? strlen(name) : 0, tail = sizeof suffix - 1;
+    if (arch->default_pooling != AOE_POOLING_LAST_TOKEN || (len >= tail && !strcmp(name + len - tail, suffix)))
+        return AOE_POOLING_AUTO;
+    return AOE_POOLING_LAST_AVG;
+}
+
 int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const char *model_type = NULL;
     *c = (aoei_encoder_config){0};
@@ -118,6 +130,7 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
     if ((rc = arch->read(c, config, file, err)) || (rc = check_direction(c, arch, config, file, err)))
         return rc;
     c->arch = arch;
+    c->default_pooling = default_pooling(arch, config);
     if ((rc = aoei_json_bool(config, "output_hidden_states", &c->output_hidden_states, file, err)) ||
         (rc = aoei_check_size("hidden_size", c->hidden, 1, MAX_HIDDEN, file, err)) ||
         (rc = aoei_check_size("vocab_size", c->vocab, 1, MAX_VOCAB, file, err)) ||

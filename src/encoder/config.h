@@ -145,7 +145,9 @@ typedef struct aoei_encoder_config {
     double hidden_dropout;         /* dropout probability for the outputs of embedding, attention and feed-forward */
     double attention_dropout;      /* dropout probability for attention probabilities */
     aoe_pooling pooling;           /* pooling that config.json specifies; AOE_POOLING_AUTO: config.json specifies none */
-    aoei_lora lora;                /* LoRA adapters */
+    aoe_pooling
+        default_pooling; /* pooling of a model whose directory specifies none; AOE_POOLING_AUTO: that of the architecture */
+    aoei_lora lora;      /* LoRA adapters */
     /* number of vectors that the pooling concatenates (aoei_pooling_parts); 0: one vector */
     size_t pooled_parts;
     /* number of layer weights: the input of the pooling is the weighted mean of the last hidden states, of which each has one

@@ -110,9 +110,10 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     if (!st.prompt && (rc = aoei_partial_settings_set_prompt(&st, "", err)))
         goto fail;
     *s = (aoei_settings){
-        .pooling = st.pooling != AOE_POOLING_AUTO   ? st.pooling
-                   : c->pooling != AOE_POOLING_AUTO ? c->pooling
-                                                    : c->arch->default_pooling,
+        .pooling = st.pooling != AOE_POOLING_AUTO           ? st.pooling
+                   : c->pooling != AOE_POOLING_AUTO         ? c->pooling
+                   : c->default_pooling != AOE_POOLING_AUTO ? c->default_pooling
+                                                            : c->arch->default_pooling,
         .pooling_from = st.pooling != AOE_POOLING_AUTO   ? st.pooling_from
                         : c->pooling != AOE_POOLING_AUTO ? "config.json"
                                                          : "default",

@@ -293,6 +293,11 @@ static void reads_llama(void **state) {
     assert_true(c.no_qkv_bias && c.no_output_bias && c.no_ffn_bias && c.norm == AOEI_RMSNORM && c.norm_eps == 1e-6);
     assert_true(aoei_kv_heads(&c) == 4 && aoei_head_dim(&c) == 8 && c.rope.theta == 10000 && !c.window);
     assert_int_equal(c.arch->default_pooling, AOE_POOLING_LAST_TOKEN);
+    assert_int_equal(c.default_pooling, AOE_POOLING_LAST_AVG);
+    assert_int_equal(read_type(&c, "llama", "\"architectures\": [\"LlamaModel\"]", NULL), 0);
+    assert_int_equal(c.default_pooling, AOE_POOLING_LAST_AVG);
+    assert_int_equal(read_type(&c, "llama", "\"architectures\": [\"LlamaForCausalLM\"]", NULL), 0);
+    assert_int_equal(c.default_pooling, AOE_POOLING_AUTO);
     assert_int_equal(read_type(&c, "llama",
                                "\"num_key_value_heads\": 2, \"head_dim\": 16, \"attention_bias\": true, \"mlp_bias\": true, "
                                "\"rope_theta\": 5e5, \"rms_norm_eps\": 1e-5",
