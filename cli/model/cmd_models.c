@@ -28,6 +28,8 @@ static int show(void *user, const aoe_hub_entry *e) {
         cli_print_json(o);
         return 0;
     }
+    if (e->problem)
+        cli_note("aoe cannot open %s: %s", e->name, e->problem);
     cli_table_cell(&j->table, "%s", e->name);
     cli_table_cell(&j->table, "%s", *e->revision ? e->revision : "-");
     cli_table_cell(&j->table, "%.12s", e->commit);
@@ -61,8 +63,8 @@ static int run_command(int argc, char **argv) {
         .command = "models",
         .operands = "",
         .about = "Lists the models of the Hugging Face Hub in the cache on this machine, whether they are embedding\n"
-                 "models or cross-encoders, and whether aoe can open them. With --json, the reason is printed for\n"
-                 "models that cannot be opened.\n",
+                 "models or cross-encoders, and whether aoe can open them. The reason is printed for models that\n"
+                 "cannot be opened.\n",
         .examples = "  aoe models\n"
                     "  aoe models --json\n",
         CLI_GROUPS(groups),

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/git_lfs.h"
+#include "base/path.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
 #define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, the parser gets no more bytes */
@@ -163,6 +164,17 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
         code = aoei_json_parse(root, data, size, path, err);
     aoei_free(data);
     return code;
+}
+
+int aoei_json_load_optional(json_t **root, char **path, const char *dir, const char *name, aoe_error *err) {
+    char *at = aoei_path_join(dir, name);
+    *root = NULL;
+    const int rc = !at ? aoei_fail_nomem(err, strlen(dir)) : aoei_exists(at) ? aoei_json_load(root, at, err) : 0;
+    if (path)
+        *path = at;
+    else
+        aoei_free(at);
+    return rc;
 }
 
 /* Formats the real number at the start of s with the fewest digits from which the same value is read back, in jansson's

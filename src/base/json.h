@@ -23,6 +23,10 @@ json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_
  */
 int aoei_json_load(json_t **root, const char *path, aoe_error *err); /* the caller releases *root with json_decref */
 int aoei_json_parse(json_t **root, const char *data, size_t len, const char *name, aoe_error *err);
+/* Parses the file DIR/name like aoei_json_load. If the file does not exist, sets *root to NULL and returns 0. If path is not
+ * NULL, *path is set to the path of the file, also if the function fails, or to NULL if out of memory; the caller frees it with
+ * aoei_free. */
+int aoei_json_load_optional(json_t **root, char **path, const char *dir, const char *name, aoe_error *err);
 /* Returns a value as JSON text. All JSON that is printed or saved must be formatted with this function. Each real has the
  * fewest digits from which the same value is read back: 0.1, not 0.10000000000000001. flags: those of json_dumps, such as
  * JSON_COMPACT or JSON_INDENT(2). The caller frees the text with aoei_free. Returns NULL if out of memory. */

@@ -173,24 +173,19 @@ static int find_file(char **path, const char *dir, const char *name, aoe_error *
                      "%s/%s: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels", dir, name);
 }
 
-/* Selects the columns names[0], names[1] and names[2]. The first `needed` of these columns are required; the others are
- * skipped if the table does not have them. *n is set to the number of selected columns. */
-static int select_columns(aoei_table *t, const char *const *names, size_t needed, size_t *n, aoe_error *err) {
+/* Selects the columns names[0] to names[n - 1]. */
+static int select_columns(aoei_table *t, const char *const *names, size_t n, aoe_error *err) {
     size_t column[3];
-    *n = 0;
-    for (size_t i = 0; i < 3; i++) {
-        size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
         const aoe_text wanted = aoe_text_of(names[i]);
-        while (at < aoei_table_columns(t) && compare_texts(aoei_table_column(t, at), wanted))
-            at++;
-        if (at < aoei_table_columns(t))
-            column[(*n)++] = at;
-        else if (i < needed)
+        column[i] = 0;
+        while (column[i] < aoei_table_columns(t) && compare_texts(aoei_table_column(t, column[i]), wanted))
+            column[i]++;
+        if (column[i] == aoei_table_columns(t))
             return aoei_fail(err, AOE_EFORMAT, "%s: column '%s' is missing; the file must have the columns %s, %s%s%s",
-                             aoei_table_name(t), names[i], names[0], names[1], needed > 2 ? ", " : "",
-                             needed > 2 ? names[2] : "");
+                             aoei_table_name(t), names[i], names[0], names[1], n > 2 ? ", " : "", n > 2 ? names[2] : "");
     }
-    return aoei_table_select(t, column, *n, err);
+    return aoei_table_select(t, column, n, err);
 }
 
 static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const char *what, aoe_error *err) {
@@ -209,24 +204,24 @@ static int unknown_id(const aoei_table *t, const aoei_row *row, size_t i, const 
     return AOEI_BAD_ROW;
 }
 
-/* Callback that stores one row of a table. n: number of selected columns. Returns 0, AOEI_BAD_ROW or an error. */
-typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err);
+/* Callback that stores one row of a table. Returns 0, AOEI_BAD_ROW or an error. */
+typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, aoe_error *err);
 
-static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t needed, row_fn fn, void *user,
+/* Reads all rows of a table. names: [n] columns, at most 3. */
+static int read_rows(aoei_retrieval_data *d, const char *path, const char *const *names, size_t n, row_fn fn, void *user,
                      int skip_bad_rows, aoe_error *err) {
     aoei_table *t;
     aoei_row row;
-    size_t n = 0;
     int rc = aoei_table_open(&t, path, NULL, err);
     if (rc)
         return rc;
-    rc = select_columns(t, names, needed, &n, err);
+    rc = select_columns(t, names, n, err);
     while (!rc) {
         rc = aoei_table_next(t, &row, err);
         if (rc == 0)
             break;
         if (rc == 1)
-            rc = fn(user, t, &row, n, err);
+            rc = fn(user, t, &row, err);
         if (rc == AOEI_BAD_ROW) {
             d->skipped++;
             rc = skip_bad_rows ? 0 : AOE_EFORMAT; /* err already contains the message */
@@ -242,18 +237,34 @@ typedef struct entries {
     aoei_buffer text; /* workspace for the title and the text of a row; owned */
 } entries;
 
+/* Sets *title to the value of the key "title" of a row. The title of a row without this key, or with the value null, is empty.
+ */
+static int read_title(aoe_text *title, const aoei_table *t, const aoei_row *row, aoe_error *err) {
+    const json_t *value = json_object_get(aoei_table_object(t), "title");
+    *title = (aoe_text){"", 0};
+    if (json_is_string(value))
+        *title = (aoe_text){json_string_value(value), json_string_length(value)};
+    if (!value || json_is_null(value) || json_is_string(value))
+        return 0;
+    aoei_fail(err, AOE_EFORMAT, "%s:%zu: 'title': the value is not a JSON string; " AOEI_ROW_REMEDY, aoei_table_name(t),
+              row->line);
+    return AOEI_BAD_ROW;
+}
+
 /* Appends an example with the id and the text of a row. If the row has a title, the text of the example is "TITLE TEXT", as in
  * BEIR. */
-static int add_entry(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
+static int add_entry(void *user, const aoei_table *t, const aoei_row *row, aoe_error *err) {
     entries *e = user;
-    for (size_t i = 0; i < n; i++)
+    aoe_text title, text = row->field[1].text;
+    for (size_t i = 0; i < 2; i++)
         if (row->field[i].kind != AOEI_FIELD_TEXT)
             return bad_row(t, row, i, "the value is not a JSON string", err);
-    aoe_text text = row->field[1].text;
     if (aoei_text_is_empty(row->field[0].text))
         return bad_row(t, row, 0, "the id is empty", err);
-    if (n == 3 && row->field[2].text.len) {
-        const aoe_text title = row->field[2].text;
+    const int rc = read_title(&title, t, row, err);
+    if (rc)
+        return rc;
+    if (title.len) {
         aoei_buffer_clear(&e->text);
         aoei_buffer_append(&e->text, title.data, title.len);
         aoei_buffer_putc(&e->text, ' ');
@@ -323,10 +334,9 @@ typedef struct judgments {
     size_t n, capacity;               /* used and allocated elements of `item` */
 } judgments;
 
-static int add_judgment(void *user, const aoei_table *t, const aoei_row *row, size_t n, aoe_error *err) {
+static int add_judgment(void *user, const aoei_table *t, const aoei_row *row, aoe_error *err) {
     judgments *j = user;
     double gain = 0;
-    (void)n;
     const uint32_t query = aoei_names_find(j->queries, j->d->queries.n, row->field[0].text);
     if (query == AOEI_NO_TEXT)
         return unknown_id(t, row, 0, "queries.jsonl", err);
@@ -442,7 +452,7 @@ static int read_qrels(aoei_retrieval_data *d, judgments *j, const char *dir, con
 }
 
 static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
-    static const char *const columns[] = {"_id", "text", "title"};
+    static const char *const columns[] = {"_id", "text"};
     aoei_name *texts = NULL, *queries = NULL;
     int rc = read_entries(d, &d->texts, &texts, dir, "corpus.jsonl", columns, o->table.skip_bad_rows, err);
     if (!rc)

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "modeldir/transformer_module.h"
 
 #define MAX_FILES 100000 /* maximum number of files of a repository */
 
@@ -18,13 +19,6 @@ static const char *const configuration[] = {
     "config.json",
     "modules.json",
     "config_sentence_transformers.json",
-    "sentence_bert_config.json",
-    "sentence_roberta_config.json",
-    "sentence_distilbert_config.json",
-    "sentence_camembert_config.json",
-    "sentence_albert_config.json",
-    "sentence_xlm-roberta_config.json",
-    "sentence_xlnet_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -170,6 +164,8 @@ static aoei_hub_file *find_weights(const aoei_hub_files *f, const char *dir) {
 void aoei_hub_want_configuration(aoei_hub_files *f, const char *dir) {
     for (size_t i = 0; i < COUNT(configuration); i++)
         (void)want(f, dir, configuration[i]);
+    for (size_t i = 0; aoei_transformer_files[i]; i++)
+        (void)want(f, dir, aoei_transformer_files[i]);
     for (size_t i = 0; i < COUNT(vocabularies) && !aoei_hub_files_find(f, dir, "tokenizer.json"); i++)
         (void)want(f, dir, vocabularies[i]);
     aoei_hub_file *file = find_weights(f, dir);

@@ -90,21 +90,12 @@ static char *in_snapshot(const job *j, const char *name) {
     return aoei_path_join(j->snapshot, name);
 }
 
-/* Reads a JSON file of the snapshot; *root is NULL if the model does not have it. */
-static int load(json_t **root, const job *j, const char *name, aoe_error *err) {
-    char *path = in_snapshot(j, name);
-    *root = NULL;
-    const int rc = !path ? aoei_fail_nomem(err, 0) : aoei_exists(path) ? aoei_json_load(root, path, err) : 0;
-    aoei_free(path);
-    return rc;
-}
-
 /* Calls visit for the directory of each module in modules.json, and for the root of the repository, which is "". */
 static int for_each_directory(job *j, int (*visit)(job *j, const char *dir, int *found, aoe_error *err), int *found,
                               aoe_error *err) {
     json_t *root;
     int rc = visit(j, "", found, err);
-    if (rc || (rc = load(&root, j, "modules.json", err)))
+    if (rc || (rc = aoei_json_load_optional(&root, NULL, j->snapshot, "modules.json", err)))
         return rc;
     for (size_t i = 0; i < json_array_size(root) && i < MAX_MODULES && !rc; i++) {
         const char *path = json_string_value(json_object_get(json_array_get(root, i), "path"));
@@ -238,18 +229,15 @@ static int pull(aoei_hub_access *a, const aoei_hub_name *name, aoe_hub_result *r
 /* If the model in `dir` consists of adapters and their base model is a name on the Hub, downloads the base model. */
 static int pull_base(aoei_hub_access *a, const char *dir, aoe_hub_result *result, aoe_error *err) {
     aoei_hub_name name;
-    json_t *root = NULL;
-    char *path = aoei_path_join(dir, AOEI_PEFT_CONFIG), *snapshot = NULL, commit[sizeof result->commit];
-    int rc = path ? 0 : aoei_fail_nomem(err, 0);
-    if (!rc && aoei_exists(path))
-        rc = aoei_json_load(&root, path, err);
+    json_t *root;
+    char *snapshot = NULL, commit[sizeof result->commit];
+    int rc = aoei_json_load_optional(&root, NULL, dir, AOEI_PEFT_CONFIG, err);
     const char *base = json_string_value(json_object_get(root, "base_model_name_or_path"));
     memcpy(commit, result->commit, sizeof commit);
     if (!rc && base && !aoei_exists(base) && aoei_peft_hub_base(&name, root))
         rc = pull(a, &name, result, &snapshot, err);
     memcpy(result->commit, commit, sizeof commit);
     json_decref(root);
-    aoei_free(path);
     aoei_free(snapshot);
     return rc;
 }

@@ -170,12 +170,11 @@ static const json_t *given(const json_t *root, const char *key) {
 /* Reads the activation function of the scores from config_sentence_transformers.json or from config.json. */
 static int read_activation(aoei_settings *s, const aoei_encoder_config *c, const aoei_model_files *f, const char *dir,
                            aoe_error *err) {
-    json_t *root = NULL;
-    char *own = aoei_path_join(dir, "config_sentence_transformers.json"),
-         *config = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
-    int rc = own && config ? 0 : aoei_fail_nomem(err, strlen(dir));
-    if (!rc && aoei_exists(own))
-        rc = aoei_json_load(&root, own, err);
+    json_t *root;
+    char *own, *config = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
+    int rc = aoei_json_load_optional(&root, &own, dir, "config_sentence_transformers.json", err);
+    if (!rc && !config)
+        rc = aoei_fail_nomem(err, strlen(dir));
     const json_t *first = given(root, "activation_fn"),
                  *second = given(json_object_get(f->config_json, "sentence_transformers"), "activation_fn"),
                  *third = given(f->config_json, "sbert_ce_default_activation_function");
@@ -263,14 +262,12 @@ int aoei_cross_encoder_modules_finish(aoei_settings *s, aoei_encoder_config *c, 
 }
 
 int aoei_is_cross_encoder(const char *dir, const char *base) {
-    json_t *root = NULL;
+    json_t *root;
     char *found = NULL;
     if (aoei_is_adapter_dir(dir) && !aoei_peft_base(&found, dir, base, NULL))
         dir = found;
-    char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
-    const int is = path && aoei_exists(path) && !aoei_json_load(&root, path, NULL) && promises_head(root);
+    const int is = !aoei_json_load_optional(&root, NULL, dir, AOEI_CONFIG_FILE, NULL) && promises_head(root);
     json_decref(root);
-    aoei_free(path);
     aoei_free(found);
     return is;
 }

@@ -14,15 +14,6 @@
 
 enum { MAX_TEMPLATE = 1 << 20 /* maximum size of a chat template in bytes */ };
 
-/* Parses the file DIR/name into *root. Sets *root to NULL if the file does not exist. */
-static int load_optional(json_t **root, const char *dir, const char *name, aoe_error *err) {
-    char *path = aoei_path_join(dir, name);
-    *root = NULL;
-    const int rc = !path ? aoei_fail_nomem(err, strlen(dir)) : aoei_exists(path) ? aoei_json_load(root, path, err) : 0;
-    aoei_free(path);
-    return rc;
-}
-
 /* Returns the last component of the class name of module i, such as "Pooling", or "" if the module has no class name. */
 static const char *class_of(const json_t *modules, size_t i) {
     const char *type = json_string_value(json_object_get(json_array_get(modules, i), "type"));
@@ -33,7 +24,7 @@ static const char *class_of(const json_t *modules, size_t i) {
 /* Returns 1 if config_sentence_transformers.json describes a cross-encoder. */
 static int is_declared(const char *dir) {
     json_t *root;
-    const int rc = load_optional(&root, dir, "config_sentence_transformers.json", NULL);
+    const int rc = aoei_json_load_optional(&root, NULL, dir, "config_sentence_transformers.json", NULL);
     const char *type = rc ? NULL : json_string_value(json_object_get(root, "model_type"));
     const int is = type && !strcmp(type, "CrossEncoder");
     json_decref(root);
@@ -70,7 +61,7 @@ static int read_logit_score(aoei_logit_score *s, const char *dir, const char *at
 
 int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *score, const char *dir, aoe_error *err) {
     json_t *modules;
-    int rc = load_optional(&modules, dir, "modules.json", err);
+    int rc = aoei_json_load_optional(&modules, NULL, dir, "modules.json", err);
     const size_t n = json_array_size(modules);
     *score = (aoei_logit_score){0};
     *head = AOEI_MODULE_HEAD_OTHER;
@@ -96,7 +87,7 @@ static int load_template(char **text, const char *dir, aoe_error *err) {
     int rc = path ? 0 : aoei_fail_nomem(err, strlen(dir));
     if (!rc && aoei_exists(path))
         rc = aoei_read_file(text, &size, path, MAX_TEMPLATE, err);
-    else if (!rc && !(rc = load_optional(&config, dir, "tokenizer_config.json", err))) {
+    else if (!rc && !(rc = aoei_json_load_optional(&config, NULL, dir, "tokenizer_config.json", err))) {
         const char *inside = json_string_value(json_object_get(config, "chat_template"));
         *text = inside ? aoei_strdup(inside) : NULL;
         rc = inside && !*text ? aoei_fail_nomem(err, strlen(inside)) : 0;

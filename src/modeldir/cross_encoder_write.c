@@ -126,9 +126,9 @@ static int set_tokenizer_keys(json_t *root, const aoei_encoder_config *c, const 
 
 static int write_tokenizer_config(const aoei_encoder_config *c, const aoei_settings *s, const aoe_tokenizer *t,
                                   const json_t *config_json, const char *dir, aoe_error *err) {
-    json_t *root = NULL;
-    char *path = aoei_path_join(dir, TOKENIZER_CONFIG);
-    int rc = !path ? aoei_fail_nomem(err, strlen(dir)) : aoei_exists(path) ? aoei_json_load(&root, path, err) : 0;
+    json_t *root;
+    char *path;
+    int rc = aoei_json_load_optional(&root, &path, dir, TOKENIZER_CONFIG, err);
     if (!rc && !root)
         root = json_object();
     if (!rc)

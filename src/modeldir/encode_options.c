@@ -20,10 +20,10 @@
 /* Sets *lowercase to the setting of the model in `dir`: that in aoe.json or, if it is not set there, that of the
  * sentence-transformers files. */
 static int read_lowercase(int *lowercase, const char *dir, aoe_error *err) {
-    char *path = aoei_path_join(dir, "aoe.json");
-    json_t *root = NULL;
-    int rc = path ? 0 : aoei_fail_nomem(err, strlen(dir)), value = AOE_AUTO;
-    if (!rc && aoei_exists(path) && !(rc = aoei_json_load(&root, path, err)))
+    char *path;
+    json_t *root;
+    int value = AOE_AUTO, rc = aoei_json_load_optional(&root, &path, dir, "aoe.json", err);
+    if (!rc && root)
         rc = aoei_json_bool(root, "lowercase", &value, path, err);
     if (!rc && value == AOE_AUTO)
         rc = aoei_sentence_transformers_lowercase(&value, dir, err);

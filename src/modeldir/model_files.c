@@ -101,10 +101,8 @@ static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe
                          dir);
     if (!aoei_is_dir(dir))
         return aoei_fail(err, AOE_EARG, "%s is a file; give its directory", dir);
-    char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
-    if (!path)
-        return aoei_fail_nomem(err, strlen(dir));
-    int rc = aoei_exists(path) ? aoei_json_load(&f->config_json, path, err) : 0;
+    char *path;
+    int rc = aoei_json_load_optional(&f->config_json, &path, dir, AOEI_CONFIG_FILE, err);
     if (!rc)
         rc = complete_static(f, err);
     if (!rc && !f->config_json)

@@ -13,23 +13,14 @@
 #include "encoder/arch.h"
 #include "base/json_keys.h"
 #include "modeldir/layout.h"
-
-/* Parses the file DIR/name. If the file does not exist, sets *root to NULL and returns 0. Sets *path to the path of the file.
- * The caller releases both. */
-static int load(json_t **root, char **path, const char *dir, const char *name, aoe_error *err) {
-    *root = NULL;
-    *path = aoei_path_join(dir, name);
-    if (!*path)
-        return aoei_fail_nomem(err, strlen(dir));
-    return aoei_exists(*path) ? aoei_json_load(root, *path, err) : 0;
-}
+#include "modeldir/transformer_module.h"
 
 /* Checks that the file DIR/name, if it exists, contains an object, and checks its keys. subject: see aoei_json_keys_check. */
 static int check_file(const char *dir, const char *name, aoei_key_file kind, const char *subject, const aoei_log *log,
                       aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL;
-    int rc = load(&root, &path, dir, name, err);
+    int rc = aoei_json_load_optional(&root, &path, dir, name, err);
     if (!rc && root && !json_is_object(root))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the file again", path);
     if (!rc && root)
@@ -41,13 +32,9 @@ static int check_file(const char *dir, const char *name, aoei_key_file kind, con
 
 /* Checks the configuration of the Transformer module in `dir`, which is the first of these files that exists. */
 static int check_transformer(const char *dir, const aoei_log *log, aoe_error *err) {
-    static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
-                                        "sentence_distilbert_config.json", "sentence_camembert_config.json",
-                                        "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
-                                        "sentence_xlnet_config.json"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (aoei_entry_exists(dir, names[i]))
-            return check_file(dir, names[i], AOEI_KEYS_TRANSFORMER, NULL, log, err);
+    for (size_t i = 0; aoei_transformer_files[i]; i++)
+        if (aoei_entry_exists(dir, aoei_transformer_files[i]))
+            return check_file(dir, aoei_transformer_files[i], AOEI_KEYS_TRANSFORMER, NULL, log, err);
     return 0;
 }
 
@@ -74,7 +61,7 @@ static int check_module(const char *dir, const json_t *module, const aoei_log *l
 static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL;
-    int rc = load(&root, &path, dir, "modules.json", err);
+    int rc = aoei_json_load_optional(&root, &path, dir, "modules.json", err);
     for (size_t i = 0; i < json_array_size(root) && !rc; i++) {
         rc = aoei_json_keys_check(json_array_get(root, i), AOEI_KEYS_MODULE_LIST, NULL, path, log, err);
         if (!rc)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Checks the settings of a model as an embedding model and as a cross-encoder.
+ * Checks the settings of a model as an embedding model and as a cross-encoder, and its tokenizer.
  */
 #include "modeldir/model_kind.h"
 
 #include "base/error.h"
 #include "modeldir/cross_encoder.h"
 #include "modeldir/settings_read.h"
+#include "tokenizer/tokenizer_files.h"
 
 /* Checks the settings of an embedding model. */
 static int check_embedding(const aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
@@ -37,7 +38,18 @@ static int check_cross_encoder(aoei_model_files *f, const aoei_encoder_config *c
     return rc;
 }
 
-int aoei_model_kind_check(aoei_model_kind *kind, aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+/* Checks that aoe can read the tokenizer of the model. A directory of adapters may use the tokenizer of its base model. */
+static int check_tokenizer(const aoei_model_files *f, aoe_error *err) {
+    aoe_tokenizer *t;
+    int rc = aoei_tokenizer_open_optional(&t, f->dir, err);
+    if (!rc && !t)
+        rc = aoe_tokenizer_open(&t, aoei_weights_dir(f), err);
+    aoe_tokenizer_close(t);
+    return rc;
+}
+
+/* Checks the settings and sets *kind (see aoei_model_kind_check). */
+static int check_settings(aoei_model_kind *kind, aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     int declared;
     int rc = aoei_declares_cross_encoder(&declared, c, f, err);
     if (rc)
@@ -50,4 +62,9 @@ int aoei_model_kind_check(aoei_model_kind *kind, aoei_model_files *f, const aoei
         return rc;
     *kind = declared ? AOEI_KIND_EMBEDDING : AOEI_KIND_CROSS_ENCODER;
     return 0;
+}
+
+int aoei_model_kind_check(aoei_model_kind *kind, aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    const int rc = check_settings(kind, f, c, err);
+    return rc ? rc : check_tokenizer(f, err);
 }

@@ -248,13 +248,17 @@ static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *er
 
 /* Appends the section about the use of a cross-encoder. */
 static void put_cross_encoder_use(aoei_buffer *b, const aoei_model_contents *m) {
+    size_t len;
     put(b, "\n## Use\n\nWith aoe:\n\n```sh\naoe rerank -m DIR --query \"Who took off?\" texts.txt\n```\n");
     if (m->storage != AOE_STORAGE_INT8)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import CrossEncoder\n\n"
                "model = CrossEncoder(\"DIR\")\n"
                "scores = model.predict([(\"Who took off?\", \"A plane is taking off.\")])\n```\n");
-    else
+    if (m->storage != AOE_STORAGE_INT8 && *m->settings->prompt && !aoei_prompt_is_prefix(m->settings->prompt, &len))
+        put(b,
+            "\nsentence-transformers computes other scores, because it does not support prompts with text after `{text}`.\n");
+    if (m->storage == AOE_STORAGE_INT8)
         put(b,
             "\n## Limits\n\nThe weights are stored as int8 with one scale per row, which other programs cannot read. For them, "
             "write a copy of\nthe model with float32 weights (`aoe convert`).\n");

@@ -27,24 +27,24 @@ typedef struct modes {
     size_t n;                    /* number of modes */
 } modes;
 
-/* Parses the file DIR/a/b or, if b is NULL, the file DIR/a. If the file does not exist, sets *root to NULL and returns 0. Sets
- * *path to the path of the file; the caller frees *path. */
-static int load_optional(json_t **root, char **path, const char *dir, const char *a, const char *b, aoe_error *err) {
-    char *first = aoei_path_join(dir, a);
-    *root = NULL;
-    *path = first && b ? aoei_path_join(first, b) : first;
-    if (b)
-        aoei_free(first);
-    if (!*path)
-        return aoei_fail_nomem(err, strlen(dir));
-    if (!aoei_exists(*path))
-        return 0;
-    int rc = aoei_json_load(root, *path, err);
-    if (rc || json_is_object(*root) || json_is_array(*root))
+/* Parses the file DIR/name like aoei_json_load_optional. Its contents must be an object or an array. */
+static int load_optional(json_t **root, char **path, const char *dir, const char *name, aoe_error *err) {
+    const int rc = aoei_json_load_optional(root, path, dir, name, err);
+    if (rc || !*root || json_is_object(*root) || json_is_array(*root))
         return rc;
     json_decref(*root);
     *root = NULL;
     return aoei_fail(err, AOE_EFORMAT, "%s: neither a JSON object nor an array; download the file again", *path);
+}
+
+/* Parses config.json of the module in DIR/folder. */
+static int load_module(json_t **root, char **path, const char *dir, const char *folder, aoe_error *err) {
+    char *at = aoei_path_join(dir, folder);
+    *root = NULL;
+    *path = NULL;
+    const int rc = at ? load_optional(root, path, at, "config.json", err) : aoei_fail_nomem(err, strlen(dir));
+    aoei_free(at);
+    return rc;
 }
 
 /* --------------------------------------------------------------- pooling */
@@ -149,7 +149,7 @@ static int read_pooling(aoei_partial_settings *s, const char *dir, const char *f
     char *path = NULL;
     modes m = {0};
     const int is_set = s->pooling != AOE_POOLING_AUTO;
-    int include_prompt = 1, rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    int include_prompt = 1, rc = load_module(&config, &path, dir, folder, err);
     if (!rc && !config && !is_set)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: the file is missing, but modules.json requires it; download the model again",
                        path);
@@ -176,7 +176,7 @@ static int has_concatenated_input(int *concatenated, const char *dir, const char
     json_t *config = NULL;
     char *path = NULL;
     size_t in = 0;
-    int rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    int rc = load_module(&config, &path, dir, folder, err);
     if (!rc && !config)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: the file is missing, but modules.json requires it; download the model again",
                        path);
@@ -223,7 +223,7 @@ static int is_averaging_dense(int *averages, const char *dir, const char *folder
     aoei_safetensors *f = NULL;
     json_t *config = NULL;
     char *path = NULL, *at = NULL;
-    int bias = 1, residual = 0, rc = load_optional(&config, &path, dir, folder, "config.json", err);
+    int bias = 1, residual = 0, rc = load_module(&config, &path, dir, folder, err);
     *averages = 0;
     if (rc || (rc = aoei_json_bool(config, "bias", &bias, path, err)) ||
         (rc = aoei_json_bool(config, "use_residual", &residual, path, err)))
@@ -299,7 +299,7 @@ static int remove_normalize(module_list *list, const char *dir, aoe_error *err) 
         return 0;
     json_t *config = NULL;
     char *path = NULL;
-    int rc = load_optional(&config, &path, dir, json_string_value(json_object_get(last, "path")), "config.json", err);
+    int rc = load_module(&config, &path, dir, json_string_value(json_object_get(last, "path")), err);
     if (!rc && config)
         rc = aoei_module_check_names(config, 0, path, err);
     list->normalize = 1;
@@ -364,7 +364,7 @@ static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_en
     module_list list = {0};
     json_t *root = NULL;
     char *path = NULL;
-    int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", NULL, err);
+    int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", err);
     if (rc)
         goto done;
     if (!root) { /* without modules.json, the folder 1_Pooling may specify the pooling */
@@ -408,7 +408,7 @@ static int read_truncation(aoei_partial_settings *s, const char *dir, size_t max
     json_t *root = NULL;
     char *path = NULL;
     size_t n = 0;
-    int rc = load_optional(&root, &path, dir, "tokenizer.json", NULL, err);
+    int rc = load_optional(&root, &path, dir, "tokenizer.json", err);
     json_t *truncation = json_object_get(root, "truncation");
     if (!rc && json_is_object(truncation))
         rc = aoei_json_size(truncation, "max_length", &n, path, err);
@@ -427,7 +427,7 @@ static int read_static_list(module_list *list, json_t **root, const char **folde
     json_t *v;
     char *path = NULL;
     size_t i;
-    int rc = load_optional(root, &path, dir, "modules.json", NULL, err);
+    int rc = load_optional(root, &path, dir, "modules.json", err);
     if (*root && !json_is_array(*root))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
     json_array_foreach(*root, i, v) {
@@ -467,11 +467,6 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
 
 /* ---------------------------------------------------------------- length */
 
-static const char *const length_files[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
-                                           "sentence_distilbert_config.json", "sentence_camembert_config.json",
-                                           "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
-                                           "sentence_xlnet_config.json"};
-
 /* Sets *out to the minimum of `max` and the maximum sequence length under `key`. If the key is missing, sets *out to 0. */
 static int read_length(size_t *out, json_t *config, const char *key, size_t max, const char *path, aoe_error *err) {
     double n = 0;
@@ -492,7 +487,7 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
     char *path = NULL;
     json_t *arguments = NULL;
     size_t n = 0;
-    int lowercase = AOE_AUTO, rc = load_optional(&config, &path, dir, name, NULL, err);
+    int lowercase = AOE_AUTO, rc = load_optional(&config, &path, dir, name, err);
     *present = config != NULL;
     if (!rc && config && strcmp(name, "tokenizer_config.json") != 0)
         rc = aoei_transformer_module_check(&arguments, config, path, err);
@@ -514,12 +509,12 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
     return rc;
 }
 
-/* Reads the maximum sequence length and do_lower_case from the first file in length_files that exists. If the maximum sequence
- * length is still not set, reads it from tokenizer_config.json. */
+/* Reads the maximum sequence length and do_lower_case from the first file in aoei_transformer_files that exists. If the maximum
+ * sequence length is still not set, reads it from tokenizer_config.json. */
 static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
     int present = 0, rc = 0;
-    for (size_t i = 0; i < sizeof length_files / sizeof *length_files && !present && !rc; i++)
-        rc = read_length_file(s, dir, length_files[i], "max_seq_length", max, &present, err);
+    for (size_t i = 0; aoei_transformer_files[i] && !present && !rc; i++)
+        rc = read_length_file(s, dir, aoei_transformer_files[i], "max_seq_length", max, &present, err);
     /* since version 5.4, and in directories of transformers, tokenizer_config.json contains the maximum sequence length */
     if (!rc && s->max_length == AOE_AUTO)
         rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", max, &present, err);
@@ -530,7 +525,7 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, a
 static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL, *folder = NULL;
-    int rc = aoei_entry_exists(dir, "config.json") ? 0 : load_optional(&root, &path, dir, "modules.json", NULL, err);
+    int rc = aoei_entry_exists(dir, "config.json") ? 0 : load_optional(&root, &path, dir, "modules.json", err);
     const char *at = json_string_value(json_object_get(json_array_get(root, 0), "path"));
     if (!rc && at && aoei_is_plain_folder(at) && !(folder = aoei_path_join(dir, at)))
         rc = aoei_fail_nomem(err, strlen(dir));
@@ -605,7 +600,7 @@ static int read_templates(aoei_partial_settings *s, json_t *config, const char *
 static int read_model_config(aoei_partial_settings *s, const char *dir, aoe_error *err) {
     json_t *config = NULL;
     char *path = NULL;
-    int rc = load_optional(&config, &path, dir, "config_sentence_transformers.json", NULL, err);
+    int rc = load_optional(&config, &path, dir, "config_sentence_transformers.json", err);
     if (!rc && config)
         rc = aoei_partial_settings_read_output(s, config, "similarity_fn_name", path, err);
     if (!rc && config && !s->prompts)

@@ -161,10 +161,10 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
 
 int aoei_settings_json_read(aoei_partial_settings *s, json_t **record, const char *dir, const aoei_encoder_config *c,
                             aoe_error *err) {
-    char *path = aoei_path_join(dir, "aoe.json");
-    json_t *root = NULL;
-    int rc = path ? 0 : aoei_fail_nomem(err, strlen(dir));
-    if (!rc && aoei_exists(path) && !(rc = aoei_json_load(&root, path, err)))
+    char *path;
+    json_t *root;
+    int rc = aoei_json_load_optional(&root, &path, dir, "aoe.json", err);
+    if (!rc && root)
         rc = read_fields(s, record, root, c, path, err);
     json_decref(root);
     aoei_free(path);

@@ -9,6 +9,11 @@
 #include "base/error.h"
 #include "base/json.h"
 
+const char *const aoei_transformer_files[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
+                                              "sentence_distilbert_config.json", "sentence_camembert_config.json",
+                                              "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+                                              "sentence_xlnet_config.json",      NULL};
+
 /* Arguments that do not change the embeddings. The lists end with NULL. */
 static const char *const model_keys[] = {"torch_dtype",
                                          "dtype",

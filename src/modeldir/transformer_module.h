@@ -8,6 +8,10 @@
 
 #include "aoe.h"
 
+/* Names of the file of this module. Versions of sentence-transformers before 5 choose the name from the architecture. A reader
+ * uses the first file of the list that exists. The list ends with NULL. */
+extern const char *const aoei_transformer_files[];
+
 /* Checks the keys of `config` that can change the embeddings: the task, the modalities, and the arguments that
  * sentence-transformers passes to the configuration, the model and the tokenizer. Arguments without an effect on the embeddings
  * are accepted. path: path of the file in messages. Sets *tokenizer_arguments to the object of arguments of the tokenizer that

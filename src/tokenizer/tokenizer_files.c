@@ -66,7 +66,8 @@ static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
 
 /* Returns an error if the directory contains a tokenizer in an unsupported format, and 0 otherwise. */
 static int reject_other(const char *dir, aoe_error *err) {
-    static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "spiece.model"};
+    static const char *const others[] = {"tokenizer.model", "sentencepiece.bpe.model", "sentencepiece.model", "spiece.model",
+                                         "spm.model"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char *path = aoei_path_join(dir, others[i]);
         if (!path)

@@ -90,6 +90,12 @@ fails "$AOE" pull acme/other
 is_absent renamed/hub/models--acme--other/refs/main
 ls renamed/hub/models--acme--other/blobs | wc -l
 
+echo "a model without a tokenizer"
+cp -r hub/acme/tiny hub/acme/plain
+rm -f hub/acme/plain/tokenizer* hub/acme/plain/vocab*
+fails "$AOE" pull acme/plain
+is_absent "renamed/hub/models--acme--plain/snapshots/$commit/model.safetensors"
+
 echo "busy server"
 serve busy
 cache busy

@@ -125,7 +125,7 @@ def test_convert(aoe, tmp_path):
 
 def test_max_length(aoe, tmp_path):
     """Pairs that are too long are truncated at the same tokens."""
-    encoder = save_cross_encoder(tmp_path, 1, nn.Identity(), max_length=16)
+    encoder = save_cross_encoder(tmp_path, 1, nn.Identity(), processor_kwargs={"model_max_length": 16})
     assert encoder.max_seq_length == 16
     want = encoder.predict(cross_encoders.PAIRS).reshape(-1, 1)
     assert np.abs(rerank(aoe, tmp_path / "saved", cross_encoders.PAIRS) - want).max() < 2e-6 * np.abs(want).max()

@@ -288,7 +288,9 @@ void test_hub_write_model(const char *folder, const char *id) {
     free(test_write_text(dir, "config.json", config));
     free(test_write_text(dir, "modules.json", modules));
     free(test_write_text(inside, "config.json", pooling));
-    free(test_write_text(dir, "tokenizer.json", "{}"));
+    free(test_write_text(dir, "tokenizer.json",
+                         "{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"[UNK]\": 0}, \"unk_token\": \"[UNK]\", "
+                         "\"continuing_subword_prefix\": \"##\"}}"));
     free(test_write(dir, "model.safetensors", weights, sizeof weights));
     free(inside);
     free(dir);

@@ -190,6 +190,15 @@ static void test_prompts(void **state) {
     assert_non_null(strstr(settings, "\"model_max_length\": "));
     assert_non_null(strstr(settings, "\"model_input_names\": ["));
     free(settings);
+    settings = train_run_read(&r, "README.md", NULL);
+    assert_null(strstr(settings, "computes other scores"));
+    free(settings);
+    r.o.args.model_options.prompt = "the {text} end"; /* CrossEncoder does not support the text after {text} */
+    train_run_output(&r, "both");
+    train_run_ok(&r, 1);
+    settings = train_run_read(&r, "README.md", NULL);
+    assert_non_null(strstr(settings, "sentence-transformers computes other scores"));
+    free(settings);
     train_run_destroy(&r);
 }
 

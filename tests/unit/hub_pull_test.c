@@ -17,6 +17,7 @@
 
 #include "../support/hub_server.h"
 #include "../support/support.h"
+#include "../support/tokenizers.h"
 #include "aoe_hub.h"
 #include "hub/hub_reply.h"
 
@@ -359,8 +360,10 @@ static void test_killed_owner(void **state) {
         _exit(127);
     }
     test_server_forget(hub.storage);
-    while (test_server_count(hub.storage, NULL) == 0 || !has_partial(blobs))
+    while (test_server_count(hub.storage, NULL) == 0 || !has_partial(blobs)) {
+        assert_int_equal(waitpid(other, NULL, WNOHANG), 0); /* the process still downloads */
         usleep(10000);
+    }
     reported.kill = other;
     expect_complete(model);
     assert_int_equal(reported.kill, 0);
@@ -428,7 +431,11 @@ static void test_kinds(void **state) {
     expect_kind("acme/logits", 1);
     free(serve("tests/golden/cross_encoders/pooled_modules", "pooled"));
     expect_kind("acme/pooled", 1);
-    free(serve("tests/golden/qwen2", "embedding"));
+    dir = serve("tests/golden/qwen2", "embedding"); /* this directory has no tokenizer */
+    char *tokenizer = test_tokenizer_json(&(test_tokenizer_spec){.words = ""});
+    free(test_write_text(dir, "tokenizer.json", tokenizer));
+    free(tokenizer);
+    free(dir);
     expect_kind("acme/embedding", 0);
     dir =
         serve("tests/golden/cross_encoders/bert", "broken"); /* an error of a cross-encoder, whose weights are not downloaded */

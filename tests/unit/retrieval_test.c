@@ -302,10 +302,10 @@ static void test_two_encoders(void **state) {
 
 static void write_beir(const char *name) {
     write_in(name, "corpus.jsonl",
-             "{\"_id\":\"d1\",\"title\":\"\",\"text\":\"0\",\"metadata\":{}}\n"
+             "{\"_id\":\"d1\",\"text\":\"0\",\"metadata\":{}}\n" /* the title is optional, also in the first line */
              /* the title and the text form the text "2 0", which the encoder maps to the angle 2 */
              "{\"_id\":\"d2\",\"title\":\"2\",\"text\":\"0\"}\n"
-             "{\"_id\":\"d3\",\"title\":\"\",\"text\":\"30\"}\n"
+             "{\"_id\":\"d3\",\"title\":null,\"text\":\"30\"}\n"
              "{\"_id\":\"q2\",\"title\":\"\",\"text\":\"31\"}\n"
              "{\"_id\":\"d5\",\"title\":\"\",\"text\":\"170\"}\n");
     write_in(name, "queries.jsonl",
@@ -391,6 +391,9 @@ static void test_beir_errors(void **state) {
     write_in("wrong", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
     expect_error("wrong", &o, AOE_EFORMAT,
                  "wrong/queries.jsonl:1: '_id': the value is not a JSON string; correct the row or set options.skip_bad_rows");
+    write_in("wrong", "corpus.jsonl", "{\"_id\":\"d1\",\"text\":\"1\"}\n{\"_id\":\"d2\",\"title\":7,\"text\":\"1\"}\n");
+    expect_error("wrong", &o, AOE_EFORMAT,
+                 "wrong/corpus.jsonl:2: 'title': the value is not a JSON string; correct the row or set options.skip_bad_rows");
     write_in("none", "queries.jsonl", "{\"_id\":7,\"text\":\"1\"}\n");
     expect_error("none", &o, AOE_ENOENT,
                  "none/corpus.jsonl: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels");
