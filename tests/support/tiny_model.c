@@ -269,6 +269,8 @@ static void write_other_config(const char *dir, const tiny_model *o) {
     aoei_json_init();
     json_t *config = json_object();
     assert_int_equal(c.arch->write(&c, config), 0);
+    if (c.arch->default_pooling == AOE_POOLING_LAST_TOKEN) /* of other classes, the default is the mean */
+        assert_int_equal(json_object_set_new(config, "architectures", json_pack("[s]", "TinyForCausalLM")), 0);
     char *path = test_path(dir, "config.json");
     assert_int_equal(aoei_json_save(config, path, NULL), 0);
     json_decref(config);
