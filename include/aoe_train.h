@@ -54,6 +54,14 @@ typedef struct aoe_objective_options {
     double ibn_threshold;      /* lowest label of a positive pair for in-batch negatives; default 1.0. In aoe_train_options, the
                                   default is AOE_AUTO: lowest + 0.8 (highest - lowest), computed from the lowest and the highest
                                   label of the training file */
+    /* The following fields are used only by the methods SYMMETRIC and GIST of aoe_train; aoe_objective and aoe_contrastive
+     * ignore them. */
+    unsigned directions; /* SYMMETRIC: set of aoe_direction, with AOE_QUERY_TO_DOCUMENT; default AOE_QUERY_TO_DOCUMENT |
+                            AOE_DOCUMENT_TO_QUERY */
+    int joint;           /* SYMMETRIC: 1: one softmax over the candidates of all directions; 0 (default): one per direction */
+    double guide_margin; /* GIST: a candidate is left out if the guide's cosine of anchor and candidate is above the guide's
+                            cosine of query and positive, minus this margin; default 0 */
+    int guide_relative;  /* GIST: 1: guide_margin is a fraction of the cosine of query and positive; default 0 */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
@@ -267,10 +275,17 @@ typedef enum aoe_method {
     /* trains a cross-encoder (aoe.h), which scores pairs, instead of an embedding model. pairs: each pair is one example;
      * triplets: the query with its positive has label 1, with its negative label 0; `classes` */
     AOE_METHOD_CROSS_ENCODER,
+    /* kinds of examples as for SIMCSE_SUP: in-batch negatives in several directions; directions, joint, tau_ibn */
+    AOE_METHOD_SYMMETRIC,
+    /* kinds of examples as for SIMCSE_SUP: in-batch negatives, of which those that a guide considers more similar than the
+     * positive are left out; the guide is `teacher`, which is required; guide_margin, guide_relative, tau_ibn */
+    AOE_METHOD_GIST,
     AOE_METHOD_COUNT
 } aoe_method;
 
 AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; static string, NULL for an unknown value */
+/* Returns one sentence about the method without a period, with its source. Static string, NULL for an unknown value. */
+AOE_API const char *aoe_method_describe(aoe_method m);
 AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_train_options {
@@ -307,6 +322,9 @@ typedef struct aoe_train_options {
 } aoe_train_options;
 
 AOE_API void aoe_train_options_defaults(aoe_train_options *o);
+/* Sets o->method to m, and the options whose defaults for this method differ from those of aoe_train_options_defaults to the
+ * values of the method's paper (docs/objectives.md). Does nothing if m is unknown. */
+AOE_API void aoe_train_method_defaults(aoe_train_options *o, aoe_method m);
 /* Fine-tunes args.model on the training files and writes the model to args.output. With equal seeds, the trained weights are
  * bit-identical for any number of threads and after resuming. If args.model is a directory of adapters, or options.lora
  * requests new adapters, only the adapters are trained and saved, in PEFT's format; the base model is neither changed nor

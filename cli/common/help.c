@@ -67,6 +67,10 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
     }
 }
 
+void cli_help_entry(const char *name, const char *text) {
+    print_wrapped(text, printf("  %-*s", NAME_COLUMN - 2, name));
+}
+
 /* Prints the names, the description and the default of an option. base: struct that contains the target of the option. */
 static void print_option(const cli_option *o, const void *base) {
     char name[128], text[1024], fallback[256];
@@ -93,6 +97,8 @@ int cli_help(const cli_syntax *s) {
             if (group->options[i].help)
                 print_option(&group->options[i], group->base);
     }
+    if (s->more)
+        s->more(s);
     printf("\n  -h, --help                  print this help\n"
            "  @FILE                       read options from FILE, one per line; # starts a comment, and $NAME is\n"
            "                              replaced by the value of the environment variable NAME\n");

@@ -8,5 +8,7 @@
 #include "cli/common/syntax.h"
 
 int cli_help(const cli_syntax *s); /* prints to stdout; returns 0 */
+/* Prints an indented name and its description, which is wrapped like the description of an option. For cli_syntax.more. */
+void cli_help_entry(const char *name, const char *text);
 
 #endif

@@ -7,6 +7,7 @@
 #include "aoe_train.h"
 #include "base/closest.h"
 #include "cli/common/common.h"
+#include "cli/common/help.h"
 #include "cli/common/option_rows.h"
 #include "cli/train/training_args.h"
 
@@ -82,19 +83,35 @@ static int parse_method(void *target, const char *text, aoe_error *err) {
     return aoe_method_parse(target, text, err);
 }
 
+/* Parses a list of directions, such as "query-to-document,query-to-query", into a set of aoe_direction. */
+static int parse_directions(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {
+        "query-to-document", "query-to-query", "document-to-query", "document-to-document", "all", NULL};
+    static const unsigned sets[] = {AOE_QUERY_TO_DOCUMENT, AOE_QUERY_TO_QUERY, AOE_DOCUMENT_TO_QUERY, AOE_DOCUMENT_TO_DOCUMENT,
+                                    AOE_ALL_DIRECTIONS};
+    char *list = cli_strdup(text), *rest = list;
+    unsigned set = 0;
+    int code = 0;
+    for (const char *item = strsep(&rest, ","); item && !code; item = strsep(&rest, ",")) {
+        const size_t i = cli_choose(names, item, "direction", err);
+        if (names[i])
+            set |= sets[i];
+        else
+            code = AOE_EARG;
+    }
+    free(list);
+    *(unsigned *)target = set;
+    return code;
+}
+
 static const cli_option objective_table[] = {
     {.name = "method",
      .kind = CLI_NAMED,
      .value = "NAME",
      AT(t.method),
      .parse = parse_method,
-     .help = "training loss. angle: weighted sum of the losses of AnglE. contrastive: only the "
-             "contrastive loss. cosent: only the cosine loss. sbert-classification: cross entropy; "
-             "labels are classes. sbert-regression: squared error between cosine and scaled label. "
-             "simcse-unsup: contrastive loss in which each text is its own positive. simcse-sup: "
-             "contrastive loss of SimCSE for positives or triplets. cross-encoder: train a model that "
-             "scores pairs of texts (aoe rerank) instead of an embedding model. docs/objectives.md "
-             "defines the losses",
+     .help = "training method; see the list of methods below. The defaults in this help are those of the method that is "
+             "given before --help",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
@@ -193,6 +210,30 @@ static const cli_option objective_table[] = {
              "score of 1",
      .fallback = "the highest label of each file; cross-encoder: at least 1"},
     CLI_OPTION_ANGLE_FORM(AT(t.objective.angle_form)),
+    {.name = "directions",
+     .kind = CLI_NAMED,
+     .value = "LIST",
+     AT(t.objective.directions),
+     .parse = parse_directions,
+     .help = "symmetric: directions of the in-batch negatives, separated by commas: query-to-document, query-to-query, "
+             "document-to-query and document-to-document, or all",
+     .fallback = "query-to-document,document-to-query"},
+    {.name = "joint",
+     .kind = CLI_FLAG,
+     AT(t.objective.joint),
+     .set = 1,
+     .help = "symmetric: use one softmax over the candidates of all directions instead of one softmax per direction"},
+    {.name = "guide-margin",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.guide_margin),
+     .help = "gist: leave out a negative if the guide's cosine with it is above the guide's cosine of query and positive, "
+             "minus X"},
+    {.name = "guide-relative",
+     .kind = CLI_FLAG,
+     AT(t.objective.guide_relative),
+     .set = 1,
+     .help = "gist: the margin is the fraction X of the guide's cosine of query and positive"},
 };
 
 static const cli_option teacher_table[] = {
@@ -201,7 +242,7 @@ static const cli_option teacher_table[] = {
      .value = "DIR",
      AT(t.teacher),
      .help = "distill from the model in this directory, which may have any architecture; before training,"
-             " this model embeds all training texts",
+             " this model embeds all training texts. gist: the model is the guide",
      .fallback = "none"},
     {.name = "w-teacher",
      .kind = CLI_REAL,
@@ -357,7 +398,9 @@ static int check_method(const cli_args *args, aoe_method method) {
         HARD = 128,
         CLASSES = 256,
         PROJECTION = 512,
-        HEAD = 1024
+        HEAD = 1024,
+        DIRECTIONS = 2048,
+        GUIDE = 4096
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -368,19 +411,23 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_SIMCSE_SUP] = TAU_IBN | POSITIVES | HARD | PROJECTION,
         [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN | POSITIVES | HARD,
         [AOE_METHOD_CROSS_ENCODER] = CLASSES | REGRESSION | HEAD,
+        [AOE_METHOD_SYMMETRIC] = TAU_IBN | POSITIVES | DIRECTIONS,
+        [AOE_METHOD_GIST] = TAU_IBN | POSITIVES | GUIDE,
     };
     static const struct {
         const char *name;
         unsigned part;
     } list[] = {
-        {"w-cosine", ANGLE},     {"w-ibn", WEIGHTS},
-        {"w-angle", ANGLE},      {"w-cln", WEIGHTS},
-        {"tau-cosine", COSINE},  {"tau-ibn", TAU_IBN},
-        {"tau-angle", ANGLE},    {"ibn-threshold", POSITIVES},
-        {"no-isp", ISP},         {"angle-form", ANGLE},
-        {"hard-negative", HARD}, {"label-max", REGRESSION},
-        {"classes", CLASSES},    {"no-projection", PROJECTION},
-        {"new-head", HEAD},
+        {"w-cosine", ANGLE},       {"w-ibn", WEIGHTS},
+        {"w-angle", ANGLE},        {"w-cln", WEIGHTS},
+        {"tau-cosine", COSINE},    {"tau-ibn", TAU_IBN},
+        {"tau-angle", ANGLE},      {"ibn-threshold", POSITIVES},
+        {"no-isp", ISP},           {"angle-form", ANGLE},
+        {"hard-negative", HARD},   {"label-max", REGRESSION},
+        {"classes", CLASSES},      {"no-projection", PROJECTION},
+        {"new-head", HEAD},        {"directions", DIRECTIONS},
+        {"joint", DIRECTIONS},     {"guide-margin", GUIDE},
+        {"guide-relative", GUIDE},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))
@@ -410,13 +457,62 @@ int cli_train_config_check(const cli_train_config *o) {
     return CLI_GO;
 }
 
-int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
-    memset(o, 0, sizeof *o);
+/* Prints the training methods with their descriptions and the sources of the methods. */
+static void print_methods(const cli_syntax *s) {
+    printf("\nmethods:\n");
+    for (int m = 0; m < AOE_METHOD_COUNT; m++) {
+        char text[512];
+        cli_name_flags(text, sizeof text, aoe_method_describe((aoe_method)m), s);
+        cli_help_entry(aoe_method_name((aoe_method)m), text);
+    }
+    printf("  docs/objectives.md defines the losses.\n");
+}
+
+/* Sets the defaults of all options. The defaults of some options depend on the method. */
+static void set_defaults(cli_train_config *o, aoe_method method) {
     cli_general_defaults(&o->general);
     cli_model_defaults(&o->model);
     aoe_train_options_defaults(&o->t);
+    aoe_train_method_defaults(&o->t, method);
     aoe_table_options_defaults(&o->table);
     aoe_table_options_defaults(&o->dev_table);
+}
+
+/* Returns the method that the command line names, or the default. Methods in response files are not found. */
+static aoe_method named_method(int argc, char **argv) {
+    static const char option[] = "--method";
+    aoe_method method = AOE_METHOD_ANGLE;
+    for (int i = 0; i < argc; i++) {
+        const size_t n = sizeof option - 1;
+        const char *name = strncmp(argv[i], option, n) != 0     ? NULL
+                           : argv[i][n] == '='                  ? argv[i] + n + 1
+                           : argv[i][n] == '\0' && i + 1 < argc ? argv[i + 1]
+                                                                : NULL;
+        aoe_method found;
+        aoe_error err;
+        if (name && !aoe_method_parse(&found, name, &err))
+            method = found;
+    }
+    return method;
+}
+
+/* Parses the arguments with the defaults of the method. If a response file names another method than the command line, the
+ * arguments are parsed again. */
+static int parse_arguments(cli_train_config *o, int argc, char **argv) {
+    const aoe_method expected = named_method(argc, argv);
+    set_defaults(o, expected);
+    int code = cli_parse(&o->args, &o->syntax, argc, argv);
+    const aoe_method method = o->t.method;
+    if (code != CLI_GO || method == expected)
+        return code;
+    cli_args_free(&o->args);
+    o->data = o->dev_texts = (cli_texts){0};
+    set_defaults(o, method);
+    return cli_parse(&o->args, &o->syntax, argc, argv);
+}
+
+int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
+    memset(o, 0, sizeof *o);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, o),
         CLI_GROUP("output", cli_output_table, &o->t.args),
@@ -450,8 +546,9 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = o->groups,
         .n_groups = CLI_TRAIN_GROUPS,
+        .more = print_methods,
     };
-    int code = cli_parse(&o->args, &o->syntax, argc, argv);
+    int code = parse_arguments(o, argc, argv);
     if (code == CLI_GO)
         code = read_data(o);
     return code == CLI_GO ? read_dev(o) : code;

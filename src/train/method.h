@@ -6,6 +6,8 @@
 #ifndef AOEI_TRAIN_METHOD_H
 #define AOEI_TRAIN_METHOD_H
 
+#include <jansson.h>
+
 #include "aoe_train.h"
 #include "table/examples.h"
 #include "train/pair_step.h"
@@ -28,13 +30,19 @@ typedef struct aoei_file_loss {
 
 typedef struct aoei_method {
     const char *name;                /* name of the method in options and messages */
+    const char *about;               /* one sentence about the method without a period, with its source, for the help */
     unsigned kinds;                  /* kinds of examples that the method supports, a combination of AOEI_KIND bits */
     int positives_only;              /* 1: in labeled data, only positive pairs are used */
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
     int scales_labels;               /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
+    /* Sets the options whose defaults differ from those of aoe_train_options_defaults. NULL: there are none. */
+    void (*defaults)(aoe_train_options *o);
     /* Checks the options. NULL: there is nothing to check. Errors: AOE_EARG. */
     int (*check)(const aoe_train_options *o, aoe_error *err);
+    /* Adds the options that only this method has to the training record. NULL: there are none. Returns a nonzero value if out
+     * of memory. */
+    int (*describe)(const aoe_train_options *o, json_t *record);
     /* Reads the examples of a file. table: options of the table, without empty texts. NULL: aoei_examples_load. The caller
      * frees *e, even if this function fails. */
     int (*load)(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
@@ -52,7 +60,8 @@ typedef struct aoei_method {
 
 /* Returns the name of a kind of examples in messages, such as "labeled pairs". */
 const char *aoei_kind_name(aoe_example_kind kind);
-/* Returns 1 if the options contain a teacher with a weight above 0. */
+/* Returns 1 if the vectors of a teacher are needed: the options contain a teacher, and the weight of the distillation loss is
+ * above 0 or the method uses the teacher as a guide. */
 int aoei_has_teacher(const aoe_train_options *o);
 /* Reads labeled pairs whose labels are classes. The label "neutral" becomes class 2, unless the label map assigns another value
  * to it. Corresponds to aoei_method.load. */

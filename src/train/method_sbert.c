@@ -36,17 +36,22 @@ static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
     return AOE_OK;
 }
 
-const aoei_method aoei_method_sbert_classification = {.name = "sbert-classification",
-                                                      .kinds = AOEI_KIND(PAIRS),
-                                                      .supported = "labeled pairs (text1, text2, label)",
-                                                      .load = aoei_load_classes,
-                                                      .step_loss = &aoei_loss_of_classes,
-                                                      .file_loss = check_labels,
-                                                      .layer = classifier};
+const aoei_method aoei_method_sbert_classification = {
+    .name = "sbert-classification",
+    .about =
+        "cross entropy of a classifier on both embeddings and their difference; labels are classes (SBERT, Reimers and Gurevych 2019)",
+    .kinds = AOEI_KIND(PAIRS),
+    .supported = "labeled pairs (text1, text2, label)",
+    .load = aoei_load_classes,
+    .step_loss = &aoei_loss_of_classes,
+    .file_loss = check_labels,
+    .layer = classifier};
 
-const aoei_method aoei_method_sbert_regression = {.name = "sbert-regression",
-                                                  .kinds = AOEI_KIND(PAIRS),
-                                                  .supported = "labeled pairs (text1, text2, label)",
-                                                  .step_loss = &aoei_loss_of_regression,
-                                                  .scales_labels = 1,
-                                                  .file_loss = scale_labels};
+const aoei_method aoei_method_sbert_regression = {
+    .name = "sbert-regression",
+    .about = "squared error between cosine and scaled label (SBERT, Reimers and Gurevych 2019)",
+    .kinds = AOEI_KIND(PAIRS),
+    .supported = "labeled pairs (text1, text2, label)",
+    .step_loss = &aoei_loss_of_regression,
+    .scales_labels = 1,
+    .file_loss = scale_labels};

@@ -9,10 +9,12 @@
 #include "base/options.h"
 #include "train/method_angle.h"
 #include "train/method_cross_encoder.h"
+#include "train/method_directions.h"
 #include "train/method_sbert.h"
 #include "train/method_simcse.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const aoei_method *const methods[AOE_METHOD_COUNT] = {
@@ -24,10 +26,16 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_SIMCSE_SUP] = &aoei_method_simcse_sup,
     [AOE_METHOD_CONTRASTIVE] = &aoei_method_contrastive,
     [AOE_METHOD_CROSS_ENCODER] = &aoei_method_cross_encoder,
+    [AOE_METHOD_SYMMETRIC] = &aoei_method_symmetric,
+    [AOE_METHOD_GIST] = &aoei_method_gist,
 };
 
 const char *aoe_method_name(aoe_method m) {
     return m >= 0 && m < AOE_METHOD_COUNT ? methods[m]->name : NULL;
+}
+
+const char *aoe_method_describe(aoe_method m) {
+    return m >= 0 && m < AOE_METHOD_COUNT ? methods[m]->about : NULL;
 }
 
 int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
@@ -37,10 +45,22 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
             *m = (aoe_method)i;
             return 0;
         }
-    return aoei_fail(err, AOE_EARG,
-                     "method '%s' is unknown; use angle, cosent, sbert-classification, sbert-regression, simcse-unsup, "
-                     "simcse-sup, contrastive or cross-encoder",
-                     name);
+    char list[512];
+    size_t used = 0;
+    for (int i = 0; i < AOE_METHOD_COUNT && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", methods[i]->name,
+                                 i + 2 < AOE_METHOD_COUNT   ? ", "
+                                 : i + 1 < AOE_METHOD_COUNT ? " or "
+                                                            : "");
+    return aoei_fail(err, AOE_EARG, "method '%s' is unknown; use %s", name, list);
+}
+
+void aoe_train_method_defaults(aoe_train_options *o, aoe_method m) {
+    if (!o || m < 0 || m >= AOE_METHOD_COUNT)
+        return;
+    o->method = m;
+    if (methods[m]->defaults)
+        methods[m]->defaults(o);
 }
 
 static int check_objective(const aoe_objective_options *j, aoe_error *err) {

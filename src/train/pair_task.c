@@ -295,6 +295,8 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "classes", o->classes != AOE_AUTO ? json_integer((json_int_t)o->classes) : json_null());
     if (task->cross_encoder)
         bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
+    if (aoei_method_of(o)->describe)
+        bad |= aoei_method_of(o)->describe(o, r);
     bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));

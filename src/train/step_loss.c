@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "loss/classification_objective.h"
 #include "loss/contrastive_objective.h"
+#include "loss/direction_objective.h"
 #include "loss/pair_objective.h"
 #include "loss/regression_objective.h"
 #include "loss/score_objective.h"
@@ -111,6 +112,32 @@ static int classes_loss(const aoei_loss_batch *b, aoe_objective_result *result, 
 }
 
 const aoei_step_loss aoei_loss_of_classes = {.workspace = classes_workspace, .compute = classes_loss};
+
+/* ------------------------------------------------------------ directions */
+
+static size_t directions_workspace(const aoei_loss_shape *s) {
+    return aoei_direction_objective_workspace(s->examples, s->dims, s->arity, s->guide_dims);
+}
+
+/* Computes the loss in the directions of the options. guide: guide, or NULL for none. */
+static int directions_loss(const aoei_loss_batch *b, const aoei_guide *guide, aoe_objective_result *result, aoe_error *err) {
+    const aoei_direction_options o = {
+        .directions = b->o->directions, .joint = b->o->joint, .weight = b->o->w_ibn, .tau = b->o->tau_ibn, .guide = guide};
+    return aoei_direction_objective(&o, &b->examples, b->workspace, b->workspace_bytes, b->ctx, result, err);
+}
+
+static int plain_directions_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    return directions_loss(b, NULL, result, err);
+}
+
+static int guided_directions_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    const aoei_guide guide = {
+        .dims = b->teacher_dims, .vectors = b->teacher, .margin = b->o->guide_margin, .relative = b->o->guide_relative};
+    return directions_loss(b, &guide, result, err);
+}
+
+const aoei_step_loss aoei_loss_of_directions = {.workspace = directions_workspace, .compute = plain_directions_loss};
+const aoei_step_loss aoei_loss_of_guided_directions = {.workspace = directions_workspace, .compute = guided_directions_loss};
 
 /* ---------------------------------------------------------------- scores */
 

@@ -54,6 +54,9 @@ extern const aoei_step_loss aoei_loss_of_regression;
 /* Classification objective; the labels are class indices, and the training head is the classifier, with one row per class and
  * three columns per component of a vector. */
 extern const aoei_step_loss aoei_loss_of_classes;
+/* In-batch negatives in the directions of the options (loss/direction_objective.h), for examples without labels; without a
+ * guide, and with the teacher as the guide. */
+extern const aoei_step_loss aoei_loss_of_directions, aoei_loss_of_guided_directions;
 /* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
 extern const aoei_step_loss aoei_loss_of_scores;
 

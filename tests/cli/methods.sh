@@ -36,6 +36,16 @@ trains sbert-classification nli.tsv --epochs 10 --batch-size 16 --lr 2e-3
 trains simcse-unsup "$pairs" --epochs 4 --batch-size 64 --lr 3e-3
 trains simcse-sup triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negative 0.5
 trains contrastive triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3
+trains symmetric triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3
+"$AOE" train -q -m start -d triplets.tsv -o joint --method symmetric --directions all --joint --batch-size 16 -t 1 >/dev/null
+grep -o '"\(directions\|joint\)": *[a-z0-9]*' joint/aoe.json
+trains gist triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --teacher angle --guide-margin 0.05 --guide-relative
+grep -o '"\(guide_margin\|guide_relative\|tau_ibn\|w_teacher\)": *[a-z0-9.]*' gist/aoe.json
+# The defaults are those of the method, also if a response file names the method.
+printf -- '--method gist\n' >gist.args
+"$AOE" train -q -m start -d triplets.tsv -o args @gist.args --teacher angle --batch-size 16 --max-steps 1 -t 1 >/dev/null
+grep -o '"\(tau_ibn\|w_teacher\)": *[a-z0-9.]*' args/aoe.json
+"$AOE" train --method gist --help | tr '\n' ' ' | sed "s/.*contrastive losses (default: *\([0-9.]*\)).*/tau-ibn \1/"; echo
 "$AOE" whiten -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'
 "$AOE" whiten -q -m start "$pairs" nli.tsv -k 8 -o small
 "$AOE" info small | grep -E '^(dense|embedding|pooling)' | sed 's/  */ /g'
@@ -51,6 +61,12 @@ rejected --method simcse-unsup --ibn-threshold 3
 rejected --method contrastive --w-angle 0.5
 rejected --method simcse
 rejected --label-max 5
+rejected --method contrastive --directions all
+rejected --method symmetric --directions query-to-document,sideways
+rejected --method symmetric --guide-margin 0.1
+rejected --method gist --directions all
+fails "$AOE" train -m start -d triplets.tsv -o out --method gist
+fails "$AOE" train -m start -d triplets.tsv -o out --method symmetric --directions all
 fails "$AOE" train -m start -d triplets.tsv -o out --method sbert-regression
 fails "$AOE" train -m start -d "$pairs" -o out --method sbert-classification
 fails "$AOE" train -m start -d "$pairs" -o out --method sbert-regression --label-max 4

@@ -22,7 +22,8 @@
 
 static const aoe_method all[] = {
     AOE_METHOD_ANGLE,        AOE_METHOD_COSENT,     AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SBERT_REGRESSION,
-    AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP, AOE_METHOD_CONTRASTIVE};
+    AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP, AOE_METHOD_CONTRASTIVE,          AOE_METHOD_SYMMETRIC,
+    AOE_METHOD_GIST};
 enum { METHODS = sizeof all / sizeof *all };
 
 /* Writes dir/triplets.tsv with 18 triplets of distinct texts. Returns its path, which the caller frees. */
@@ -35,17 +36,21 @@ static char *write_triplets(const char *dir) {
     return test_write_text(dir, "triplets.tsv", text);
 }
 
-/* Prepares a run of the method. The training data are labeled pairs. If with_triplets is 1, simcse-sup and contrastive use
- * triplets instead. */
+/* Prepares a run of the method. The training data are labeled pairs. If with_triplets is 1, methods for positives and triplets
+ * use triplets instead. The guide of gist is the start model. */
 static void begin(train_run *r, aoe_method method, int with_triplets) {
+    const int has_hard_negative = method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE;
     train_run_create(r);
+    aoe_train_method_defaults(&r->o, method);
     r->o.method = method;
-    if (with_triplets && (method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE)) {
+    if (with_triplets && (has_hard_negative || method == AOE_METHOD_SYMMETRIC || method == AOE_METHOD_GIST)) {
         free(r->data);
         r->data = write_triplets(r->dir);
         r->source.path = r->data;
-        r->o.objective.hard_negative = 0.5;
+        r->o.objective.hard_negative = has_hard_negative ? 0.5 : 0;
     }
+    if (method == AOE_METHOD_GIST)
+        r->o.teacher = r->o.args.model;
 }
 
 /* Returns the concatenated contents of all output files that depend on trained values. *size is set to the number of bytes. The
@@ -133,8 +138,8 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
  * terms of the method. The log must contain this loss under its name, for example "angle". */
 static void loss_decreases(void **state) {
     (void)state;
-    static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",
-                                       "contrastive", "contrastive", "contrastive"};
+    static const char *const keys[] = {"angle",       "cosine",      "classification", "regression", "contrastive",
+                                       "contrastive", "contrastive", "contrastive",    "contrastive"};
     for (size_t i = 0; i < METHODS; i++) {
         train_run r;
         double first = 0, last = 0;
@@ -413,6 +418,8 @@ static void examples_by_method(void **state) {
         size_t want;
     } cases[] = {{AOE_METHOD_SIMCSE_SUP, "p.tsv", pairs, NULL, AOE_AUTO, 2},
                  {AOE_METHOD_CONTRASTIVE, "p.tsv", pairs, NULL, 3.9, 3},
+                 {AOE_METHOD_SYMMETRIC, "p.tsv", pairs, NULL, AOE_AUTO, 2},
+                 {AOE_METHOD_GIST, "p.tsv", pairs, NULL, 3.9, 3},
                  {AOE_METHOD_SIMCSE_UNSUP, "p.tsv", pairs, NULL, AOE_AUTO, 8},
                  {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, NULL, AOE_AUTO, 4},
                  {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, "text=sentence2", AOE_AUTO, 2},
@@ -454,7 +461,7 @@ static void rejected_options(void **state) {
         {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
         {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labeled pairs"},
-        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 8 is unknown"},
+        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 10 is unknown"},
     };
     train_run r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -463,6 +470,18 @@ static void rejected_options(void **state) {
         expect_rejected(&r, cases[i].code, cases[i].fragment);
         train_run_destroy(&r);
     }
+    begin(&r, AOE_METHOD_GIST, 1);
+    r.o.objective.guide_margin = -0.1;
+    expect_rejected(&r, AOE_EARG, "options.guide_margin is -0.1");
+    r.o.teacher = NULL;
+    expect_rejected(&r, AOE_EARG, "options.method gist needs a guide");
+    train_run_destroy(&r);
+    begin(&r, AOE_METHOD_SYMMETRIC, 1);
+    r.o.objective.directions = AOE_QUERY_TO_QUERY;
+    expect_rejected(&r, AOE_EARG, "options.directions is 2; combine AOE_QUERY_TO_DOCUMENT");
+    r.o.objective.directions = AOE_ALL_DIRECTIONS;
+    expect_rejected(&r, AOE_EARG, "set options.joint");
+    train_run_destroy(&r);
     begin(&r, AOE_METHOD_SIMCSE_UNSUP, 0);
     r.o.args.dropout = 0;
     expect_rejected(&r, AOE_EARG, "without dropout both embeddings of a text are equal");

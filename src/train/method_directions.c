@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ * The methods symmetric and gist: in-batch negatives in several directions (loss/direction_objective.h). The teacher of gist is
+ * its guide.
+ */
+#include "train/method_directions.h"
+
+#include <math.h>
+
+#include "base/error.h"
+
+/* Sets the weights of the objectives of labels to 0, except w_ibn, which is the weight of the loss. */
+static void weights(aoe_objective_options *j, aoe_example_kind kind) {
+    (void)kind;
+    j->w_cosine = j->w_angle = j->w_cln = 0;
+    j->w_ibn = 1;
+}
+
+static int check_directions(const aoe_train_options *o, aoe_error *err) {
+    const unsigned set = o->objective.directions;
+    if (!(set & AOE_QUERY_TO_DOCUMENT) || set & ~(unsigned)AOE_ALL_DIRECTIONS)
+        return aoei_fail(err, AOE_EARG,
+                         "options.directions is %u; combine AOE_QUERY_TO_DOCUMENT with any of the other directions", set);
+    if (!o->objective.joint && set & (AOE_QUERY_TO_QUERY | AOE_DOCUMENT_TO_DOCUMENT))
+        return aoei_fail(err, AOE_EARG,
+                         "options.directions: query-to-query and document-to-document have no positive pair of their own; set "
+                         "options.joint, so that all directions share one softmax");
+    return AOE_OK;
+}
+
+static void gist_defaults(aoe_train_options *o) {
+    o->objective.tau_ibn = 0.01;
+    o->w_teacher = 0;
+}
+
+static void gist_weights(aoe_objective_options *j, aoe_example_kind kind) {
+    weights(j, kind);
+    j->directions = AOE_QUERY_TO_DOCUMENT | AOE_QUERY_TO_QUERY | AOE_DOCUMENT_TO_DOCUMENT;
+    j->joint = 1;
+}
+
+static int check_guide(const aoe_train_options *o, aoe_error *err) {
+    if (!o->teacher)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.method gist needs a guide that decides which negatives are used; set options.teacher to a model");
+    if (!(o->objective.guide_margin >= 0 && isfinite(o->objective.guide_margin)))
+        return aoei_fail(err, AOE_EARG, "options.guide_margin is %g; give a finite number of at least 0",
+                         o->objective.guide_margin);
+    return AOE_OK;
+}
+
+static int describe_symmetric(const aoe_train_options *o, json_t *record) {
+    int bad = json_object_set_new(record, "directions", json_integer(o->objective.directions));
+    bad |= json_object_set_new(record, "joint", json_boolean(o->objective.joint));
+    return bad;
+}
+
+static int describe_gist(const aoe_train_options *o, json_t *record) {
+    int bad = json_object_set_new(record, "guide_margin", json_real(o->objective.guide_margin));
+    bad |= json_object_set_new(record, "guide_relative", json_boolean(o->objective.guide_relative));
+    return bad;
+}
+
+/* There is nothing to set: the loss uses no labels. */
+static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
+                     aoe_error *err) {
+    (void)l;
+    (void)o;
+    (void)file;
+    (void)d;
+    (void)err;
+    return AOE_OK;
+}
+
+const aoei_method aoei_method_symmetric = {
+    .name = "symmetric",
+    .about = "contrastive loss from queries to documents and from documents to queries, or in the directions of "
+             "options.directions (sentence-transformers; GTE, Li et al. 2023)",
+    .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
+    .positives_only = 1,
+    .supported = "triplets, positives or labeled pairs",
+    .check = check_directions,
+    .describe = describe_symmetric,
+    .weights = weights,
+    .step_loss = &aoei_loss_of_directions,
+    .file_loss = file_loss};
+
+const aoei_method aoei_method_gist = {
+    .name = "gist",
+    .about = "contrastive loss without the negatives that the guide (options.teacher) considers more similar than the positive "
+             "(GISTEmbed, Solatorio 2024)",
+    .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
+    .positives_only = 1,
+    .supported = "triplets, positives or labeled pairs",
+    .defaults = gist_defaults,
+    .check = check_guide,
+    .describe = describe_gist,
+    .weights = gist_weights,
+    .step_loss = &aoei_loss_of_guided_directions,
+    .file_loss = file_loss};
