@@ -288,6 +288,15 @@ AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; sta
 AOE_API const char *aoe_method_describe(aoe_method m);
 AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *AOE_NULLABLE err);
 
+/* A prefix of the embeddings for Matryoshka representation learning: their first `dims` components, and the weight of the loss
+ * of these prefixes. */
+typedef struct aoe_prefix {
+    size_t dims;
+    double weight; /* above 0 */
+} aoe_prefix;
+
+enum { AOE_MAX_PREFIXES = 16 /* maximum number of prefixes */ };
+
 typedef struct aoe_train_options {
     size_t struct_size; /* set by aoe_train_options_defaults */
     aoe_training_args args;
@@ -313,9 +322,14 @@ typedef struct aoe_train_options {
                              weights of `objective` may be 0 */
     aoe_distill distill;  /* default AOE_DISTILL_COSINE */
     aoe_lora lora;        /* adapters to train instead of all weights */
-    aoe_dev_fn evaluate;  /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
-                             last model is kept */
-    void *evaluate_user;  /* first argument of evaluate */
+    /* [n_matryoshka] Matryoshka representation learning: the loss is the weighted sum of the losses of these prefixes of the
+     * embeddings. NULL (default): the loss of whole embeddings. matryoshka_per_step: number of prefixes that are drawn for each
+     * step; 0 (default): all */
+    const aoe_prefix *matryoshka;
+    size_t n_matryoshka, matryoshka_per_step;
+    aoe_dev_fn evaluate; /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
+                            last model is kept */
+    void *evaluate_user; /* first argument of evaluate */
     uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set. A run cannot be resumed with another value. 0 (default):
                                  not checked */
     const char *dev_name;     /* name of the dev set in aoe.json; NULL without a dev set */

@@ -236,6 +236,25 @@ static const cli_option objective_table[] = {
      .help = "gist: the margin is the fraction X of the guide's cosine of query and positive"},
 };
 
+static const cli_option prefix_table[] = {
+    {.name = "matryoshka",
+     .kind = CLI_TEXT,
+     .value = "DIM[:WEIGHT],...",
+     AT(prefix_text),
+     .help = "Matryoshka representation learning (Kusupati et al. 2022): the loss is the sum of the losses of the first DIM "
+             "components of the embeddings, each times its weight (1 if omitted), for example 384,256,128:0.5. The "
+             "trained embeddings can be cut to these sizes",
+     .fallback = "whole embeddings"},
+    {.name = "matryoshka-per-step",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.matryoshka_per_step),
+     .min = 1,
+     .max = AOE_MAX_PREFIXES,
+     .help = "compute the loss of only N of the sizes in each step, drawn at random",
+     .fallback = "all sizes"},
+};
+
 static const cli_option teacher_table[] = {
     {.name = "teacher",
      .kind = CLI_MODEL,
@@ -362,6 +381,29 @@ static int read_data(options *o) {
     return code;
 }
 
+/* Parses the value of --matryoshka, a list of sizes with optional weights. */
+static int read_prefixes(options *o) {
+    if (!o->prefix_text)
+        return CLI_GO;
+    for (const char *s = o->prefix_text; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
+        char *end = NULL;
+        const unsigned long dims = strtoul(s, &end, 10);
+        double weight = 1;
+        const int has_dims = *s >= '0' && *s <= '9', has_weight = has_dims && *end == ':';
+        const char *number = end + 1;
+        if (has_weight)
+            weight = strtod(number, &end);
+        if (!has_dims || (has_weight && end == number) || (*end && *end != ','))
+            return cli_usage("train", "--matryoshka: '%s' is not a list of sizes; give DIM or DIM:WEIGHT, separated by commas",
+                             o->prefix_text);
+        if (o->t.n_matryoshka == AOE_MAX_PREFIXES)
+            return cli_usage("train", "--matryoshka: more than %d sizes", AOE_MAX_PREFIXES);
+        o->prefixes[o->t.n_matryoshka++] = (aoe_prefix){.dims = dims, .weight = weight};
+    }
+    o->t.matryoshka = o->prefixes;
+    return CLI_GO;
+}
+
 /* Parses the values of --dev, which are the name of a file and its settings. If several files are given, the last file is
  * used. */
 static int read_dev(options *o) {
@@ -452,6 +494,8 @@ int cli_train_config_check(const cli_train_config *o) {
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
     if (check_method(&o->args, o->t.method) != CLI_GO)
         return 2;
+    if (!o->prefix_text && o->t.matryoshka_per_step)
+        return cli_usage("train", "--matryoshka-per-step requires --matryoshka DIM,...");
     if (!o->dev && (o->t.args.eval_every || o->t.args.patience))
         return cli_usage("train", "--eval-every and --patience require --dev FILE");
     return CLI_GO;
@@ -482,7 +526,7 @@ static void set_defaults(cli_train_config *o, aoe_method method) {
 static aoe_method named_method(int argc, char **argv) {
     static const char option[] = "--method";
     aoe_method method = AOE_METHOD_ANGLE;
-    for (int i = 0; i < argc; i++) {
+    for (int i = 0; i < argc && argv[i]; i++) {
         const size_t n = sizeof option - 1;
         const char *name = strncmp(argv[i], option, n) != 0     ? NULL
                            : argv[i][n] == '='                  ? argv[i] + n + 1
@@ -507,6 +551,7 @@ static int parse_arguments(cli_train_config *o, int argc, char **argv) {
         return code;
     cli_args_free(&o->args);
     o->data = o->dev_texts = (cli_texts){0};
+    o->prefix_text = NULL;
     set_defaults(o, method);
     return cli_parse(&o->args, &o->syntax, argc, argv);
 }
@@ -519,6 +564,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         CLI_GROUP("batches", batch_table, o),
         CLI_GROUP("schedule", cli_schedule_table, &o->t.args),
         CLI_GROUP("losses", objective_table, o),
+        CLI_GROUP("prefixes of embeddings", prefix_table, o),
         CLI_GROUP("teacher", teacher_table, o),
         CLI_GROUP("adapters (LoRA)", cli_lora_table, &o->t.lora),
         CLI_GROUP("tables", cli_table_table, &o->table),
@@ -551,6 +597,8 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
     int code = parse_arguments(o, argc, argv);
     if (code == CLI_GO)
         code = read_data(o);
+    if (code == CLI_GO)
+        code = read_prefixes(o);
     return code == CLI_GO ? read_dev(o) : code;
 }
 

@@ -9,7 +9,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 
-enum { CLI_TRAIN_GROUPS = 11 };
+enum { CLI_TRAIN_GROUPS = 12 };
 
 typedef struct cli_train_config {
     cli_general general;
@@ -19,6 +19,8 @@ typedef struct cli_train_config {
     const char *dev;     /* path of the dev file; NULL: none */
     aoe_table_options table, dev_table;
     aoe_train_options t;
+    const char *prefix_text;               /* value of --matryoshka; NULL: none */
+    aoe_prefix prefixes[AOE_MAX_PREFIXES]; /* the sizes and weights in prefix_text; t.matryoshka points to this array */
     aoe_train_data *files; /* [t.n_data] training files with their settings, owned; t.data points to this array */
     char *model_dir;       /* model directory, owned; set by cli_train_config_resolve */
     cli_args args;         /* parsed arguments, owned */

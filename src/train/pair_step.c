@@ -85,6 +85,8 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
+    if (s->o.prefixes)
+        return aoei_matryoshka_create(&s->matryoshka, texts, loss_dims(c), c->head_rows, c->head_cols, err);
     return AOE_OK;
 }
 
@@ -111,6 +113,7 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     aoei_free(s->host);
     aoei_free(s->host_grad);
     aoei_free(s->chunk_offsets);
+    aoei_matryoshka_destroy(&s->matryoshka);
     aoei_aligned_free(s->workspace);
     memset(s, 0, sizeof *s);
 }
@@ -165,6 +168,7 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
                          .group = group,
                          .teacher = s->distill.teacher,
                          .teacher_dims = s->distill.dims,
+                         .distill = s->distill.weight > 0 ? &s->distill : NULL,
                          .scale = scale,
                          .workspace = s->workspace,
                          .workspace_bytes = s->workspace_bytes,
@@ -174,9 +178,8 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
         memcpy(b.head, s->params.values + slot, sizeof b.head);
         memcpy(b.d_head, s->params.grads + slot, sizeof b.d_head);
     }
-    int code = s->o.loss->compute(&b, result, err);
-    if (!code && s->distill.weight > 0)
-        code = aoei_distill_objective(&s->distill, &b.examples, s->workspace, s->workspace_bytes, s->ctx, result, err);
+    const int code = s->o.prefixes ? aoei_matryoshka_compute(&s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
+                                   : aoei_step_loss_compute(s->o.loss, &b, result, err);
     if (code)
         return code;
     aoei_tensor_write(s->ctx, dv, s->host_grad);

@@ -18,6 +18,7 @@
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "loss/distill_objective.h"
+#include "train/matryoshka.h"
 #include "train/step_loss.h"
 
 /* Maximum sizes and settings of a step. */
@@ -33,6 +34,8 @@ typedef struct aoei_pair_step_options {
     size_t chunk_tokens;        /* maximum number of tokens of a chunk */
     const aoei_step_loss *loss; /* loss that the batches minimize; NULL: aoei_loss_of_labels */
     size_t teacher_dims;        /* number of components of the vectors of a teacher; 0: there is no teacher */
+    const aoe_prefix *prefixes; /* sizes of prefixes for which the loss is computed (train/matryoshka.h); NULL: the loss is
+                                   computed for whole vectors; borrowed */
 } aoei_pair_step_options;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden
@@ -57,10 +60,12 @@ typedef struct aoei_pair_step {
     aoei_tensor d_vectors; /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
     /* [arity * B, head_rows] gradient of `projected`; equal to `d_vectors` if there is no projection */
     aoei_tensor d_projected;
-    float *host, *host_grad; /* [arity * B, D] host: embeddings in main memory, the input of the objectives; host_grad: their
-                                gradients; both owned */
-    void *workspace;         /* [workspace_bytes] workspace of the objectives; owned */
-    size_t workspace_bytes;  /* size of `workspace` in bytes */
+    float *host, *host_grad;    /* [arity * B, D] host: embeddings in main memory, the input of the objectives; host_grad: their
+                                   gradients; both owned */
+    aoei_matryoshka matryoshka; /* buffers of the loss of prefixes; the caller chooses the sizes of each step with
+                                     aoei_matryoshka_choose if o.prefixes is set */
+    void *workspace;            /* [workspace_bytes] workspace of the objectives; owned */
+    size_t workspace_bytes;     /* size of `workspace` in bytes */
 } aoei_pair_step;
 
 /* Allocates all memory of a step. After this call, the caller sets the parameters (aoei_params_load). Errors: AOE_ENOMEM. */

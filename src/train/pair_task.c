@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "train/matryoshka.h"
 #include "train/pair_step.h"
 #include "train/batch_plan.h"
 #include "train/method_cross_encoder.h"
@@ -92,7 +93,8 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
     if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) || (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
         return aoei_fail(err, AOE_EARG,
                          "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
-    return aoei_method_check(o, err);
+    const int code = aoei_matryoshka_check(o, err);
+    return code ? code : aoei_method_check(o, err);
 }
 
 /* Creates the data set of a cross-encoder. Positives and plain texts have no negative pairs, so they are not joined, and
@@ -199,6 +201,8 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = open_teacher(p, t, err);
     if (!code)
         code = load_sources(p, t, files, err);
+    if (!code)
+        code = aoei_matryoshka_check_model(p->o, t->base, &t->ctx->log, err);
     if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoei_vector_dims(&t->base->config) % 2)
         code = aoei_fail(err, AOE_EARG, "%s: the angle loss requires an even embedding size, not %zu; set options.w_angle to 0",
                          t->o->model, aoei_vector_dims(&t->base->config));
@@ -297,6 +301,7 @@ static int describe(const aoei_task *task, json_t *r) {
         bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
     if (aoei_method_of(o)->describe)
         bad |= aoei_method_of(o)->describe(o, r);
+    bad |= aoei_matryoshka_describe(o, r);
     bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
@@ -342,7 +347,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                    .recompute = t->o->recompute,
                                    .chunk_pairs = p->o->cache_chunk < pairs ? p->o->cache_chunk : 0,
                                    .loss = aoei_method_of(p->o)->step_loss,
-                                   .teacher_dims = p->has_teacher ? p->teacher.dims : 0};
+                                   .teacher_dims = p->has_teacher ? p->teacher.dims : 0,
+                                   .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL};
     int code = measure(p, pairs, &step.longest, &step.tokens, err);
     if (!code && step.chunk_pairs)
         code = measure(p, step.chunk_pairs, &step.longest, &step.chunk_tokens, err);
@@ -387,19 +393,6 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
     return text;
 }
 
-static void add_result(aoe_objective_result *sum, const aoe_objective_result *r, double weight) {
-    sum->total += r->total * weight;
-    sum->cosine += r->cosine * weight;
-    sum->ibn += r->ibn * weight;
-    sum->angle += r->angle * weight;
-    sum->contrastive += r->contrastive * weight;
-    sum->regression += r->regression * weight;
-    sum->classification += r->classification * weight;
-    sum->teacher += r->teacher * weight;
-    sum->ordered_pairs += r->ordered_pairs;
-    sum->positive_pairs += r->positive_pairs;
-}
-
 static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop, aoei_task_result *result,
                     aoe_error *err) {
     pair_task *p = task->self;
@@ -408,6 +401,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     const double weight = 1.0 / (double)n;
     size_t text = 0;
     aoei_batches_plan(&p->batches, step / task->steps_per_epoch);
+    aoei_matryoshka_choose(&p->step.matryoshka, p->o->n_matryoshka, p->o->matryoshka_per_step, t->o->seed, step);
     if (p->batches.unused > p->batches.examples / 100 && !p->warned) {
         p->warned = 1;
         aoei_log_write(
@@ -424,7 +418,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
                                                  file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
         if (code)
             return code;
-        add_result(&result->loss, &r, weight);
+        aoei_result_add(&result->loss, &r, weight);
         result->tokens += p->step.buffer.batch.n_tokens;
         result->examples += batch->n;
     }

@@ -14,6 +14,26 @@
 #include "loss/score_objective.h"
 #include "nn/elementwise.h"
 
+int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    const int code = loss->compute(b, result, err);
+    return code || !b->distill
+               ? code
+               : aoei_distill_objective(b->distill, &b->examples, b->workspace, b->workspace_bytes, b->ctx, result, err);
+}
+
+void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, double weight) {
+    sum->total += r->total * weight;
+    sum->cosine += r->cosine * weight;
+    sum->ibn += r->ibn * weight;
+    sum->angle += r->angle * weight;
+    sum->contrastive += r->contrastive * weight;
+    sum->regression += r->regression * weight;
+    sum->classification += r->classification * weight;
+    sum->teacher += r->teacher * weight;
+    sum->ordered_pairs += r->ordered_pairs;
+    sum->positive_pairs += r->positive_pairs;
+}
+
 /* ---------------------------------------------------------------- labels */
 
 static size_t labels_workspace(const aoei_loss_shape *s) {

@@ -33,6 +33,7 @@ typedef struct aoei_loss_batch {
     const uint32_t *group;          /* see aoei_pair_step_gradient */
     const float *const *teacher;    /* [examples.arity * examples.B] vectors of the teacher; NULL: there is no teacher */
     size_t teacher_dims;            /* number of components of the vectors of the teacher */
+    const aoei_distill *distill;    /* distillation term that is added to the loss; NULL: there is none */
     aoei_tensor head[2], d_head[2]; /* weight and bias of the training head, and their gradients, to which the loss adds */
     double scale;                   /* factor of the gradients of the training head */
     void *workspace;                /* [workspace_bytes] memory; aligned to AOEI_ALIGN */
@@ -46,6 +47,11 @@ typedef struct aoei_step_loss {
     /* Computes the loss and the gradients. Errors: see aoe_objective. */
     int (*compute)(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);
 } aoei_step_loss;
+
+/* Computes the loss and the gradients, and adds the distillation term if there is one. Errors: see aoe_objective. */
+int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);
+/* Adds weight times the losses in r to *sum, and the numbers of pairs. */
+void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, double weight);
 
 /* Batches with labels: pair objective; batches without labels: contrastive objective. */
 extern const aoei_step_loss aoei_loss_of_labels;

@@ -46,6 +46,9 @@ printf -- '--method gist\n' >gist.args
 "$AOE" train -q -m start -d triplets.tsv -o args @gist.args --teacher angle --batch-size 16 --max-steps 1 -t 1 >/dev/null
 grep -o '"\(tau_ibn\|w_teacher\)": *[a-z0-9.]*' args/aoe.json
 "$AOE" train --method gist --help | tr '\n' ' ' | sed "s/.*contrastive losses (default: *\([0-9.]*\)).*/tau-ibn \1/"; echo
+"$AOE" train -q -m start -d "$pairs" -o sizes --matryoshka 32,16:0.5,8 --matryoshka-per-step 2 -t 1 --max-steps 2 >/dev/null
+tr -d ' \n' <sizes/aoe.json | grep -o '"matryoshka":.*"matryoshka_per_step":2'
+"$AOE" train -q -m start -d "$pairs" -o sizes --force --matryoshka 8 -t 1 --max-steps 1 >/dev/null
 "$AOE" whiten -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'
 "$AOE" whiten -q -m start "$pairs" nli.tsv -k 8 -o small
 "$AOE" info small | grep -E '^(dense|embedding|pooling)' | sed 's/  */ /g'
@@ -65,6 +68,10 @@ rejected --method contrastive --directions all
 rejected --method symmetric --directions query-to-document,sideways
 rejected --method symmetric --guide-margin 0.1
 rejected --method gist --directions all
+rejected --matryoshka 32,x
+rejected --matryoshka 32:
+rejected --matryoshka-per-step 1
+fails "$AOE" train -m start -d "$pairs" -o out --matryoshka 16,64
 fails "$AOE" train -m start -d triplets.tsv -o out --method gist
 fails "$AOE" train -m start -d triplets.tsv -o out --method symmetric --directions all
 fails "$AOE" train -m start -d triplets.tsv -o out --method sbert-regression
