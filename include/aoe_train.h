@@ -42,6 +42,16 @@ typedef enum aoe_direction {
     AOE_ALL_DIRECTIONS = 15
 } aoe_direction;
 
+/* Features of a pair of vectors (u, v), which the classifier of SBERT_CLASSIFICATION and CONSERT_SUP receives. Each feature has
+ * as many components as u. */
+typedef enum aoe_pair_feature {
+    AOE_FEATURE_U = 1,           /* u */
+    AOE_FEATURE_V = 2,           /* v */
+    AOE_FEATURE_ABSDIFF = 4,     /* |u - v| */
+    AOE_FEATURE_PRODUCT = 8,     /* u v, component by component */
+    AOE_FEATURE_MAX_SQUARED = 16 /* max(u, v)^2, component by component */
+} aoe_pair_feature;
+
 typedef struct aoe_objective_options {
     size_t struct_size;                    /* set by aoe_objective_options_defaults */
     double w_cosine, w_ibn, w_angle;       /* weights w1, w2 and w3 of equation 8 of the AnglE paper; default 1; 0 switches a
@@ -54,7 +64,7 @@ typedef struct aoe_objective_options {
     double ibn_threshold;      /* lowest label of a positive pair for in-batch negatives; default 1.0. In aoe_train_options, the
                                   default is AOE_AUTO: lowest + 0.8 (highest - lowest), computed from the lowest and the highest
                                   label of the training file */
-    /* The following fields are used only by the methods SYMMETRIC and GIST of aoe_train; aoe_objective and aoe_contrastive
+    /* The following fields are used only by some methods of aoe_train (aoe_method); aoe_objective and aoe_contrastive
      * ignore them. */
     unsigned directions; /* SYMMETRIC: set of aoe_direction, with AOE_QUERY_TO_DOCUMENT; default AOE_QUERY_TO_DOCUMENT |
                             AOE_DOCUMENT_TO_QUERY */
@@ -62,6 +72,8 @@ typedef struct aoe_objective_options {
     double guide_margin; /* GIST: a candidate is left out if the guide's cosine of anchor and candidate is above the guide's
                             cosine of query and positive, minus this margin; default 0 */
     int guide_relative;  /* GIST: 1: guide_margin is a fraction of the cosine of query and positive; default 0 */
+    unsigned features;   /* SBERT_CLASSIFICATION, CONSERT_SUP: set of aoe_pair_feature; default AOE_FEATURE_U | AOE_FEATURE_V |
+                            AOE_FEATURE_ABSDIFF, for CONSERT_SUP also AOE_FEATURE_MAX_SQUARED */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {

@@ -83,25 +83,39 @@ static int parse_method(void *target, const char *text, aoe_error *err) {
     return aoe_method_parse(target, text, err);
 }
 
+/* Parses a list of names, separated by commas, into the union of their sets. names: NULL-terminated; sets: [names]; noun: name
+ * of the kind of names in messages. */
+static int parse_set(unsigned *set, const char *text, const char *const *names, const unsigned *sets, const char *noun,
+                     aoe_error *err) {
+    char *list = cli_strdup(text), *rest = list;
+    int code = 0;
+    *set = 0;
+    for (const char *item = strsep(&rest, ","); item && !code; item = strsep(&rest, ",")) {
+        const size_t i = cli_choose(names, item, noun, err);
+        if (names[i])
+            *set |= sets[i];
+        else
+            code = AOE_EARG;
+    }
+    free(list);
+    return code;
+}
+
 /* Parses a list of directions, such as "query-to-document,query-to-query", into a set of aoe_direction. */
 static int parse_directions(void *target, const char *text, aoe_error *err) {
     static const char *const names[] = {
         "query-to-document", "query-to-query", "document-to-query", "document-to-document", "all", NULL};
     static const unsigned sets[] = {AOE_QUERY_TO_DOCUMENT, AOE_QUERY_TO_QUERY, AOE_DOCUMENT_TO_QUERY, AOE_DOCUMENT_TO_DOCUMENT,
                                     AOE_ALL_DIRECTIONS};
-    char *list = cli_strdup(text), *rest = list;
-    unsigned set = 0;
-    int code = 0;
-    for (const char *item = strsep(&rest, ","); item && !code; item = strsep(&rest, ",")) {
-        const size_t i = cli_choose(names, item, "direction", err);
-        if (names[i])
-            set |= sets[i];
-        else
-            code = AOE_EARG;
-    }
-    free(list);
-    *(unsigned *)target = set;
-    return code;
+    return parse_set(target, text, names, sets, "direction", err);
+}
+
+/* Parses a list of features, such as "u,v,absdiff", into a set of aoe_pair_feature. */
+static int parse_features(void *target, const char *text, aoe_error *err) {
+    static const char *const names[] = {"u", "v", "absdiff", "product", "max2", NULL};
+    static const unsigned sets[] = {AOE_FEATURE_U, AOE_FEATURE_V, AOE_FEATURE_ABSDIFF, AOE_FEATURE_PRODUCT,
+                                    AOE_FEATURE_MAX_SQUARED};
+    return parse_set(target, text, names, sets, "feature", err);
 }
 
 static const cli_option objective_table[] = {
@@ -188,6 +202,15 @@ static const cli_option objective_table[] = {
      .help = "sbert-classification: number of classes. cross-encoder: number of scores per pair: 1 for binary "
              "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
      .fallback = "sbert-classification: the highest label + 1; cross-encoder: 1"},
+    {.name = "features",
+     .kind = CLI_NAMED,
+     .value = "LIST",
+     AT(t.objective.features),
+     .parse = parse_features,
+     .help =
+         "sbert-classification: at least two features of the embeddings u and v of a pair, separated by commas, from which "
+         "the classifier computes the class: u, v, absdiff (|u - v|), product (u times v), max2 (squared maximum of u and v)",
+     .fallback = "u,v,absdiff"},
     {.name = "new-head",
      .kind = CLI_FLAG,
      AT(t.new_head),
@@ -442,12 +465,13 @@ static int check_method(const cli_args *args, aoe_method method) {
         PROJECTION = 512,
         HEAD = 1024,
         DIRECTIONS = 2048,
-        GUIDE = 4096
+        GUIDE = 4096,
+        FEATURES = 8192
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
         [AOE_METHOD_COSENT] = COSINE,
-        [AOE_METHOD_SBERT_CLASSIFICATION] = CLASSES,
+        [AOE_METHOD_SBERT_CLASSIFICATION] = CLASSES | FEATURES,
         [AOE_METHOD_SBERT_REGRESSION] = REGRESSION,
         [AOE_METHOD_SIMCSE_UNSUP] = TAU_IBN | PROJECTION,
         [AOE_METHOD_SIMCSE_SUP] = TAU_IBN | POSITIVES | HARD | PROJECTION,
@@ -469,7 +493,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         {"classes", CLASSES},      {"no-projection", PROJECTION},
         {"new-head", HEAD},        {"directions", DIRECTIONS},
         {"joint", DIRECTIONS},     {"guide-margin", GUIDE},
-        {"guide-relative", GUIDE},
+        {"guide-relative", GUIDE}, {"features", FEATURES},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))

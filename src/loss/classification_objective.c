@@ -18,11 +18,56 @@
 
 enum { COLUMNS = 32 /* number of vector components for which one task computes the gradients of the classifier weights */ };
 
+enum { FEATURES = 5 /* number of values of aoe_pair_feature */ };
+
+size_t aoei_feature_count(unsigned features) {
+    size_t n = 0;
+    for (unsigned f = 0; f < FEATURES; f++)
+        n += features >> f & 1;
+    return n;
+}
+
+/* Returns one component of a feature of the vectors u and v. */
+static double value_of(aoe_pair_feature f, double u, double v) {
+    switch (f) {
+    case AOE_FEATURE_U:
+        return u;
+    case AOE_FEATURE_V:
+        return v;
+    case AOE_FEATURE_ABSDIFF:
+        return fabs(u - v);
+    case AOE_FEATURE_PRODUCT:
+        return u * v;
+    default:
+        return u > v ? u * u : v * v;
+    }
+}
+
+/* Returns the derivative of value_of(f, u, v) with respect to u if side is 0, or to v if side is 1. At u = v, the derivative of
+ * |u - v| is 0, and each vector has half of the derivative of max(u, v)^2, as in PyTorch. */
+static double slope_of(aoe_pair_feature f, double u, double v, size_t side) {
+    const double own = side ? v : u, other = side ? u : v;
+    switch (f) {
+    case AOE_FEATURE_U:
+        return side ? 0 : 1;
+    case AOE_FEATURE_V:
+        return side ? 1 : 0;
+    case AOE_FEATURE_ABSDIFF:
+        return own > other ? 1 : own < other ? -1 : 0;
+    case AOE_FEATURE_PRODUCT:
+        return other;
+    default:
+        return own > other ? 2 * own : own < other ? 0 : own;
+    }
+}
+
 /* State of one call of aoei_classification_objective. The arrays are in the workspace. */
 typedef struct state {
-    const aoei_classifier *c;        /* classifier; borrowed */
-    const aoei_example_batch *batch; /* batch; borrowed */
-    const double *label;             /* [B] class indices; borrowed */
+    const aoei_classifier *c;           /* classifier; borrowed */
+    const aoei_example_batch *batch;    /* batch; borrowed */
+    const double *label;                /* [B] class indices; borrowed */
+    aoe_pair_feature feature[FEATURES]; /* [n_features] features of the classifier, in the order of their weights */
+    size_t n_features;
     aoei_sweep sweep;
     double *error; /* [B, classes] logits, later replaced by d loss / d logit */
     double *term;  /* [B] cross entropy of each pair */
@@ -56,10 +101,14 @@ static void pair_logits(void *arg, size_t i, const double *v, double *g) {
     double *z = p->error + i * C, max = -INFINITY, sum = 0;
     (void)g;
     for (size_t c = 0; c < C; c++) {
-        const double *w = p->c->weight + c * 3 * D;
+        const double *w = p->c->weight + c * p->n_features * D;
         z[c] = p->c->bias[c];
-        for (size_t k = 0; k < D; k++)
-            z[c] += w[k] * v[k] + w[D + k] * v[D + k] + w[2 * D + k] * fabs(v[k] - v[D + k]);
+        for (size_t k = 0; k < D; k++) {
+            double terms = 0;
+            for (size_t f = 0; f < p->n_features; f++)
+                terms += w[f * D + k] * value_of(p->feature[f], v[k], v[D + k]);
+            z[c] += terms;
+        }
         max = z[c] > max ? z[c] : max;
     }
     for (size_t c = 0; c < C; c++)
@@ -75,13 +124,15 @@ static void pair_gradient(void *arg, size_t i, const double *v, double *g) {
     const size_t D = p->sweep.e.D, C = p->c->classes;
     const double *e = p->error + i * C;
     for (size_t c = 0; c < C; c++) {
-        const double *w = p->c->weight + c * 3 * D;
+        const double *w = p->c->weight + c * p->n_features * D;
         for (size_t k = 0; k < D; k++) {
-            const double difference = v[k] - v[D + k], difference_weight = difference > 0   ? w[2 * D + k]
-                                                                           : difference < 0 ? -w[2 * D + k]
-                                                                                            : 0;
-            g[k] += e[c] * (w[k] + difference_weight);
-            g[D + k] += e[c] * (w[D + k] - difference_weight);
+            double du = 0, dv = 0;
+            for (size_t f = 0; f < p->n_features; f++) {
+                du += w[f * D + k] * slope_of(p->feature[f], v[k], v[D + k], 0);
+                dv += w[f * D + k] * slope_of(p->feature[f], v[k], v[D + k], 1);
+            }
+            g[k] += e[c] * du;
+            g[D + k] += e[c] * dv;
         }
     }
 }
@@ -97,18 +148,17 @@ static void weight_task(void *arg, size_t task, size_t worker) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, C = p->c->classes, first = task * COLUMNS, end = first + COLUMNS < D ? first + COLUMNS : D;
     (void)worker;
+    const size_t F = p->n_features;
     for (size_t c = 0; c < C; c++)
-        for (size_t part = 0; part < 3; part++)
-            memset(p->c->d_weight + c * 3 * D + part * D + first, 0, (end - first) * sizeof(double));
+        for (size_t f = 0; f < F; f++)
+            memset(p->c->d_weight + (c * F + f) * D + first, 0, (end - first) * sizeof(double));
     for (size_t i = 0; i < p->sweep.e.n; i++)
         for (size_t k = first; k < end; k++) {
             const double u = component(p->batch, i, 0, k), v = component(p->batch, i, 1, k);
-            for (size_t c = 0; c < C; c++) {
-                double *d = p->c->d_weight + c * 3 * D + k;
-                const double e = p->error[i * C + c];
-                d[0] += e * u;
-                d[D] += e * v;
-                d[2 * D] += e * fabs(u - v);
+            for (size_t f = 0; f < F; f++) {
+                const double value = value_of(p->feature[f], u, v);
+                for (size_t c = 0; c < C; c++)
+                    p->c->d_weight[(c * F + f) * D + k] += p->error[i * C + c] * value;
             }
         }
 }
@@ -148,6 +198,8 @@ static int check_batch(const aoei_classifier *c, const double *label, const aoei
         return aoei_fail(err, AOE_EARG,
                          "the batch has %zu pairs, %zu components and %zu classes; each number must be at least 1", b->B, b->D,
                          c->classes);
+    if (!c->features || c->features >> FEATURES)
+        return aoei_fail(err, AOE_EARG, "options.features is %u; combine values of aoe_pair_feature", c->features);
     for (size_t i = 0; i < b->B; i++)
         if (!(label[i] >= 0 && label[i] < (double)c->classes && !(label[i] > floor(label[i]))))
             return aoei_fail(err, AOE_EARG, "the label of pair %zu is %g; labels must be class indices, integers from 0 to %zu",
@@ -178,6 +230,9 @@ int aoei_classification_objective(const aoei_classifier *c, const double *label,
     p.c = c;
     p.batch = b;
     p.label = label;
+    for (unsigned f = 0; f < FEATURES; f++)
+        if (c->features >> f & 1)
+            p.feature[p.n_features++] = (aoe_pair_feature)(1U << f);
     p.sweep.e = aoei_example_vectors(b);
     return run(&p, b->v64 ? b->grad64 != NULL : b->grad != NULL, ctx, result, err);
 }

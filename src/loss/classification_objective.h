@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Classification of pairs as in Sentence-BERT (Reimers and Gurevych 2019, section 3; SoftmaxLoss in sentence-transformers).
- * Each pair of vectors (u, v) has a class. A linear classifier computes one logit per class from the concatenation of u, v and
- * |u - v|, and the loss is the cross entropy of the softmax of the logits. The weights of the classifier are trained together
- * with the encoder and are not saved. docs/objectives.md contains the formula and the gradients.
+ * Each pair of vectors (u, v) has a class. A linear classifier computes one logit per class from the concatenation of several
+ * features of the pair, for example [u; v; |u - v|], and the loss is the cross entropy of the softmax of the logits. The
+ * weights of the classifier are trained together with the encoder and are not saved. docs/objectives.md contains the formula
+ * and the gradients.
  */
 #ifndef AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
 #define AOEI_LOSS_CLASSIFICATION_OBJECTIVE_H
@@ -11,12 +12,18 @@
 #include "loss/objective.h"
 #include "base/context.h"
 
-/* The linear classifier of pairs of vectors that have D components. All pointers are borrowed. */
+/* Returns the number of features in a set of aoe_pair_feature. Each feature has D components. */
+size_t aoei_feature_count(unsigned features);
+
+/* The linear classifier of pairs of vectors that have D components. F is aoei_feature_count(features). All pointers are
+ * borrowed. */
 typedef struct aoei_classifier {
-    size_t classes;       /* number of classes */
-    const double *weight; /* [classes, 3 D] weights of each class: D weights for u, D for v, and D for |u - v| */
-    const double *bias;   /* [classes] bias of each class */
-    /* gradients of the loss with respect to `weight` ([classes, 3 D]) and `bias` ([classes]), overwritten; unused if both
+    size_t classes;    /* number of classes */
+    unsigned features; /* set of aoe_pair_feature, not empty */
+    const double
+        *weight;        /* [classes, F D] weights of each class: D weights for each feature, in the order of aoe_pair_feature */
+    const double *bias; /* [classes] bias of each class */
+    /* gradients of the loss with respect to `weight` ([classes, F D]) and `bias` ([classes]), overwritten; unused if both
      * `grad` and `grad64` of the batch are NULL */
     double *d_weight, *d_bias;
 } aoei_classifier;

@@ -25,6 +25,7 @@ void aoe_objective_options_defaults(aoe_objective_options *o) {
         .angle_form = AOE_ANGLE_REFERENCE,
         .ibn_threshold = 1.0,
         .directions = AOE_QUERY_TO_DOCUMENT | AOE_DOCUMENT_TO_QUERY,
+        .features = AOE_FEATURE_U | AOE_FEATURE_V | AOE_FEATURE_ABSDIFF,
     };
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Parts that several fine-tuning methods share: reading classes and positive pairs, and the objective of labels.
+ * Parts that several fine-tuning methods share: reading classes and positive pairs, the objective of labels, and
+ * classifiers.
  */
 #include "train/method.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "loss/classification_objective.h"
+#include "model/extra_layers.h"
 #include "table/labels.h"
 
 #include <math.h>
@@ -132,4 +135,33 @@ int aoei_check_classes(const aoe_train_options *o, const char *path, const aoei_
                              "names with options.label_map, or %s for scores",
                              path, d->labels[i], name, o->classes != AOE_AUTO ? " to options.classes - 1" : "", remedy);
     return AOE_OK;
+}
+
+/* ------------------------------------------------------------- classifiers */
+
+/* One feature alone is not accepted, because a classifier with as many columns as a vector has components would be taken for a
+ * projection (pair_step.c). */
+int aoei_check_features(const aoe_train_options *o, aoe_error *err) {
+    const unsigned set = o->objective.features, all = 2 * AOE_FEATURE_MAX_SQUARED - 1;
+    if (set & ~all || aoei_feature_count(set) < 2)
+        return aoei_fail(err, AOE_EARG, "options.features must contain at least two features");
+    return AOE_OK;
+}
+
+int aoei_describe_features(const aoe_train_options *o, json_t *record) {
+    static const char *const names[] = {"u", "v", "absdiff", "product", "max2"};
+    json_t *list = json_array();
+    int bad = 0;
+    for (unsigned f = 0; f < sizeof names / sizeof *names; f++)
+        if (o->objective.features >> f & 1)
+            bad |= json_array_append_new(list, json_string(names[f]));
+    return json_object_set_new(record, "features", list) || bad;
+}
+
+int aoei_add_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    const size_t classes = o->classes != AOE_AUTO ? o->classes
+                           : highest >= 1         ? (size_t)highest + 1
+                                                  : 2,
+                 columns = aoei_feature_count(o->objective.features) * aoei_vector_dims(&m->config);
+    return aoei_model_add_head(m, classes, columns, o->args.seed, err);
 }

@@ -78,5 +78,11 @@ int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const
 /* Checks that all labels are classes. name: name of the method; remedy: how to use labels that are not classes. */
 int aoei_check_classes(const aoe_train_options *o, const char *path, const aoei_dataset *d, const char *name,
                        const char *remedy, aoe_error *err);
+/* Checks options.features, the features of a classifier. Errors: AOE_EARG. */
+int aoei_check_features(const aoe_train_options *o, aoe_error *err);
+/* Adds options.features to the training record. Corresponds to aoei_method.describe. */
+int aoei_describe_features(const aoe_train_options *o, json_t *record);
+/* Adds a classifier of the features options.features. Corresponds to aoei_method.layer. */
+int aoei_add_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 
 #endif

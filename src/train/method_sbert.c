@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The methods sbert-classification and sbert-regression. Classification trains a classifier on [u; v; |u - v|] of the
- * embeddings u and v of a pair. Regression fits the cosine of a pair to its label.
+ * The methods sbert-classification and sbert-regression. Classification trains a classifier on features of the
+ * embeddings u and v of a pair, such as [u; v; |u - v|]. Regression fits the cosine of a pair to its label.
  */
 #include "train/method_sbert.h"
 
 #include "base/error.h"
 #include "base/options.h"
-#include "model/extra_layers.h"
 
 static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
                         const aoei_dataset *d, aoe_error *err) {
@@ -14,10 +13,10 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
     return aoei_check_classes(o, file->path, d, "sbert-classification", "choose sbert-regression", err);
 }
 
-/* Adds the classifier. */
-static int classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
-    const size_t classes = o->classes != AOE_AUTO ? o->classes : highest >= 1 ? (size_t)highest + 1 : 2;
-    return aoei_model_add_head(m, classes, 3 * aoei_vector_dims(&m->config), o->args.seed, err);
+/* The features of the paper are not recorded. */
+static int describe(const aoe_train_options *o, json_t *record) {
+    const unsigned usual = AOE_FEATURE_U | AOE_FEATURE_V | AOE_FEATURE_ABSDIFF;
+    return o->objective.features == usual ? 0 : aoei_describe_features(o, record);
 }
 
 /* Sets file_loss->label_scale. Labels are divided by this value to obtain target cosines. Fails if the value is not positive or
@@ -39,13 +38,15 @@ static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
 const aoei_method aoei_method_sbert_classification = {
     .name = "sbert-classification",
     .about =
-        "cross entropy of a classifier on both embeddings and their difference; labels are classes (SBERT, Reimers and Gurevych 2019)",
+        "cross entropy of a classifier on both embeddings and their difference, or on other features; labels are classes (SBERT, Reimers and Gurevych 2019)",
     .kinds = AOEI_KIND(PAIRS),
     .supported = "labeled pairs (text1, text2, label)",
+    .check = aoei_check_features,
+    .describe = describe,
     .load = aoei_load_classes,
     .step_loss = &aoei_loss_of_classes,
     .file_loss = check_labels,
-    .layer = classifier};
+    .layer = aoei_add_classifier};
 
 const aoei_method aoei_method_sbert_regression = {
     .name = "sbert-regression",

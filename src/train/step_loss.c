@@ -116,8 +116,12 @@ static int classes_loss(const aoei_loss_batch *b, aoe_objective_result *result, 
     aoei_arena arena = {.base = b->workspace, .size = b->workspace_bytes};
     head_memory m;
     lay_out_head(&m, &arena, &shape);
-    const aoei_classifier c = {
-        .classes = C, .weight = m.values, .bias = m.values + weights, .d_weight = m.grads, .d_bias = m.grads + weights};
+    const aoei_classifier c = {.classes = C,
+                               .features = b->o->features,
+                               .weight = m.values,
+                               .bias = m.values + weights,
+                               .d_weight = m.grads,
+                               .d_bias = m.grads + weights};
     aoei_tensor_read(b->ctx, m.host, b->head[0]);
     aoei_tensor_read(b->ctx, m.host + weights, b->head[1]);
     for (size_t i = 0; i < weights + C; i++)

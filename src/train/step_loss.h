@@ -57,8 +57,8 @@ void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, d
 extern const aoei_step_loss aoei_loss_of_labels;
 /* Regression objective; the labels are target cosines. */
 extern const aoei_step_loss aoei_loss_of_regression;
-/* Classification objective; the labels are class indices, and the training head is the classifier, with one row per class and
- * three columns per component of a vector. */
+/* Classification objective; the labels are class indices, and the training head is the classifier, with one row per class and,
+ * for each feature of the options, one column per component of a vector. */
 extern const aoei_step_loss aoei_loss_of_classes;
 /* In-batch negatives in the directions of the options (loss/direction_objective.h), for examples without labels; without a
  * guide, and with the teacher as the guide. */

@@ -33,6 +33,9 @@ trains angle "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
 trains cosent "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
 trains sbert-regression "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
 trains sbert-classification nli.tsv --epochs 10 --batch-size 16 --lr 2e-3
+"$AOE" train -q -m start -d nli.tsv -o features --method sbert-classification --features u,v,product --batch-size 16 \
+    --max-steps 1 -t 1 >/dev/null
+grep -A4 '"features"' features/aoe.json | tr -d ' \n'; echo
 trains simcse-unsup "$pairs" --epochs 4 --batch-size 64 --lr 3e-3
 trains simcse-sup triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negative 0.5
 trains contrastive triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3
@@ -72,6 +75,9 @@ rejected --matryoshka 32,x
 rejected --matryoshka 32:
 rejected --matryoshka-per-step 1
 fails "$AOE" train -m start -d "$pairs" -o out --matryoshka 16,64
+rejected --method cosent --features u,v
+rejected --method sbert-classification --features u,max
+fails "$AOE" train -m start -d nli.tsv -o out --method sbert-classification --features absdiff
 fails "$AOE" train -m start -d triplets.tsv -o out --method gist
 fails "$AOE" train -m start -d triplets.tsv -o out --method symmetric --directions all
 fails "$AOE" train -m start -d triplets.tsv -o out --method sbert-regression
