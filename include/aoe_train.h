@@ -292,6 +292,12 @@ typedef enum aoe_method {
     /* kinds of examples as for SIMCSE_SUP: in-batch negatives, of which those that a guide considers more similar than the
      * positive are left out; the guide is `teacher`, which is required; guide_margin, guide_relative, tau_ibn */
     AOE_METHOD_GIST,
+    /* texts of any file: two encoders with equal start weights, of which one is saved: the one with the better score on the dev
+     * set, or the first; scalar products of equal texts and of random texts; negatives */
+    AOE_METHOD_CT,
+    /* texts of any file: two encoders as for CT, in-batch negatives; tau_ibn is the temperature at the start, which is learned
+     */
+    AOE_METHOD_CT_IN_BATCH,
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -339,6 +345,8 @@ typedef struct aoe_train_options {
      * step; 0 (default): all */
     const aoe_prefix *matryoshka;
     size_t n_matryoshka, matryoshka_per_step;
+    /* CT: number of random pairs that are added to each text as negatives; default 7 */
+    size_t negatives;
     aoe_dev_fn evaluate; /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
                             last model is kept */
     void *evaluate_user; /* first argument of evaluate */

@@ -246,6 +246,13 @@ static const cli_option objective_table[] = {
      AT(t.objective.joint),
      .set = 1,
      .help = "symmetric: use one softmax over the candidates of all directions instead of one softmax per direction"},
+    {.name = "negatives",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.negatives),
+     .min = 1,
+     .max = 1000,
+     .help = "ct: number of pairs of random texts that are added to each text as negatives"},
     {.name = "guide-margin",
      .kind = CLI_REAL,
      .value = "X",
@@ -466,7 +473,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         HEAD = 1024,
         DIRECTIONS = 2048,
         GUIDE = 4096,
-        FEATURES = 8192
+        FEATURES = 8192,
+        NEGATIVES = 16384
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -479,6 +487,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_CROSS_ENCODER] = CLASSES | REGRESSION | HEAD,
         [AOE_METHOD_SYMMETRIC] = TAU_IBN | POSITIVES | DIRECTIONS,
         [AOE_METHOD_GIST] = TAU_IBN | POSITIVES | GUIDE,
+        [AOE_METHOD_CT] = NEGATIVES,
+        [AOE_METHOD_CT_IN_BATCH] = TAU_IBN,
     };
     static const struct {
         const char *name;
@@ -494,6 +504,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         {"new-head", HEAD},        {"directions", DIRECTIONS},
         {"joint", DIRECTIONS},     {"guide-margin", GUIDE},
         {"guide-relative", GUIDE}, {"features", FEATURES},
+        {"negatives", NEGATIVES},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))

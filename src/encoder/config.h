@@ -163,6 +163,7 @@ typedef struct aoei_encoder_config {
     size_t head_rows;    /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
                             loss uses; 0: there is no training head */
     size_t head_cols;    /* number of columns of the training head */
+    int twin; /* 1: training uses a second encoder with its own weights, which are equal at the start (Contrastive Tension) */
     int no_transform_bias;          /* 1: the dense layer of the masked-LM head has no bias */
     aoei_activation mlm_activation; /* activation function of the masked-LM head; AOEI_IDENTITY: `activation` */
     int mlm_head;                   /* 1: the model has a masked-LM head; its decoder uses the word embeddings as weight */

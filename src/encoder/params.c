@@ -35,31 +35,33 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
                        aoe_error *err) {
     memset(p, 0, sizeof *p);
     p->n_slots = aoei_slot_count(c);
+    p->encoders = c->twin ? 2 : 1;
+    const size_t n = p->encoders * p->n_slots;
     aoei_slot d;
     for (size_t s = 0; s < p->n_slots; s++) {
         const int code = aoei_slot_describe(c, s, &d);
         if (code)
             return aoei_fail(err, code, "slot %zu has no description", s);
         if (!d.absent && !d.frozen)
-            p->count += (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN;
+            p->count += p->encoders * ((d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
     }
     aoei_tensor *const flat[] = {&p->value, &p->grad, &p->m, &p->v};
     aoei_tensor **const view[] = {&p->values, &p->grads, &p->ms, &p->vs};
     for (int i = 0; i < 4; i++) {
         *flat[i] = aoei_tensor_take(arena, 1, p->count);
-        *view[i] = aoei_arena_take_array(arena, p->n_slots, sizeof **view[i]);
+        *view[i] = aoei_arena_take_array(arena, n, sizeof **view[i]);
         if (*view[i])
-            memset(*view[i], 0, p->n_slots * sizeof **view[i]);
+            memset(*view[i], 0, n * sizeof **view[i]);
     }
-    p->segments = aoei_arena_take_array(arena, p->n_slots, sizeof *p->segments);
+    p->segments = aoei_arena_take_array(arena, n, sizeof *p->segments);
     if (arena->overflow)
         return aoei_fail(
             err, AOE_ENOMEM,
             "out of memory: cannot allocate values, gradients and AdamW moments of %zu parameters; use a smaller model",
             p->count);
     size_t offset = 0;
-    for (size_t s = 0; s < p->n_slots; s++) {
-        aoei_slot_describe(c, s, &d);
+    for (size_t s = 0; s < n; s++) {
+        aoei_slot_describe(c, s % p->n_slots, &d);
         const int trained = !d.absent && !d.frozen;
         const size_t end = offset + (!trained ? 0 : (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
         for (int i = 0; i < 4 && trained; i++)
@@ -74,7 +76,7 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         return aoei_fail(
             err, AOE_ENOMEM,
             "out of memory: cannot allocate packed copies of the weights; use a smaller model or the data type float32");
-    p->n_tasks = p->segments ? aoei_adamw_plan(p->segments, p->n_slots) : 0;
+    p->n_tasks = p->segments ? aoei_adamw_plan(p->segments, n) : 0;
     return AOE_OK;
 }
 
@@ -83,16 +85,16 @@ void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor 
     aoei_tensor_zero(ctx, p->grad);
     aoei_tensor_zero(ctx, p->m);
     aoei_tensor_zero(ctx, p->v);
-    for (size_t s = 0; s < p->n_slots; s++)
+    for (size_t s = 0; s < p->encoders * p->n_slots; s++)
         if (p->grads[s].data)
-            aoei_tensor_copy(ctx, p->values[s], weights[s]);
+            aoei_tensor_copy(ctx, p->values[s], weights[s % p->n_slots]);
         else
-            p->values[s] = weights[s];
+            p->values[s] = weights[s % p->n_slots];
     aoei_params_pack(ctx, p);
 }
 
 void aoei_params_pack(const aoe_context *ctx, aoei_params *p) {
-    for (size_t s = 0; s < p->n_slots; s++)
+    for (size_t s = 0; s < p->encoders * p->n_slots; s++)
         if (p->grads[s].data && p->values[s].packed)
             aoei_weight_pack(ctx, p->values[s].packed_type, &p->values[s], p->values[s].packed);
 }
@@ -100,7 +102,7 @@ void aoei_params_pack(const aoe_context *ctx, aoei_params *p) {
 double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_adamw *options, double max_norm) {
     aoei_adamw o = *options;
     o.segments = p->segments;
-    o.n_segments = p->n_slots;
+    o.n_segments = p->encoders * p->n_slots;
     o.n_tasks = p->n_tasks;
     const double norm = sqrt(aoei_sum_squares(ctx, p->grad));
     if (!isfinite(norm)) {

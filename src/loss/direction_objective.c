@@ -108,6 +108,24 @@ static double product(const aoei_unit_rows *a, size_t i, const aoei_unit_rows *b
     return sum;
 }
 
+/* Returns the sum over the rows of the scalar products of the unit vectors and their gradients. */
+static double products_with_gradients(const aoei_unit_rows *r) {
+    double sum = 0;
+    for (size_t i = 0; i < r->N; i++)
+        for (size_t k = 0; k < r->D; k++) {
+            const size_t at = (k / AOEI_PANEL_F64 * r->N + i) * AOEI_PANEL_F64 + k % AOEI_PANEL_F64;
+            sum += r->z[at] * r->dz[at];
+        }
+    return sum;
+}
+
+/* Returns the derivative of the weighted loss with respect to log(1 / tau), which is the sum over all scores of the score times
+ * its derivative. A score is linear in both of its unit vectors, so the scalar products of the unit vectors with their
+ * gradients contain each score twice. */
+static double log_scale_gradient(const state *p) {
+    return (products_with_gradients(&p->queries) + products_with_gradients(&p->documents)) / 2;
+}
+
 /* Stores the unit vectors of the guide and the threshold of each example. */
 static void read_guide(state *p) {
     const aoei_guide *guide = p->o->guide;
@@ -178,6 +196,8 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     result->positive_pairs = B;
     result->contrastive = compute_loss(p, with_grad);
     result->total = p->o->weight * result->contrastive;
+    if (with_grad && p->o->d_log_scale)
+        *p->o->d_log_scale = log_scale_gradient(p);
     if (!isfinite(result->total))
         return aoei_fail(err, AOE_ENUMERIC, "the loss of the batch is not finite; raise options.tau_ibn");
     i = with_grad ? aoei_sweep_write(&p->sweep, ctx, example_gradient, p) : B;

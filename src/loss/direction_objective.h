@@ -30,6 +30,8 @@ typedef struct aoei_direction_options {
     double weight;           /* weight of the loss, at least 0 */
     double tau;              /* temperature: cosines are divided by it; above 0 */
     const aoei_guide *guide; /* guide; NULL: no candidate is left out; borrowed */
+    double *d_log_scale;     /* if the batch has a gradient: receives the derivative of the weighted loss with respect to
+                                log(1 / tau); NULL: it is not computed; borrowed */
 } aoei_direction_options;
 
 /* Returns the size in bytes of the workspace for batches of up to B examples, with a guide whose vectors have up to guide_dims

@@ -85,3 +85,10 @@ int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, a
     m->config.head_cols = cols;
     return add_layer(m, before, AOEI_PW_HEAD, NULL, NULL, seed, err);
 }
+
+int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err) {
+    const int code = aoei_model_add_head(m, 1, 1, 0, err);
+    if (!code)
+        m->memory.added[0] = value;
+    return code;
+}

@@ -16,5 +16,8 @@ int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *w
 /* Adds the head of a training method. The head has a weight of shape [rows, cols] and a bias of shape [1, rows]. Both are
  * initialized with random values from `seed`. Errors: AOE_ENOMEM. */
 int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err);
+/* Adds a head that consists of one weight with the given value, such as a learned temperature. Its bias is 0. Errors:
+ * AOE_ENOMEM. */
+int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err);
 
 #endif

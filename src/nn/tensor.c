@@ -57,6 +57,14 @@ aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n) {
         .data = aoei_tensor_at(t, 0, first), .rows = t.rows, .cols = n, .ld = t.ld, .type = t.type, .scale = t.scale};
 }
 
+aoei_tensor aoei_tensor_every(aoei_tensor t, size_t first, size_t step, size_t n) {
+    assert(n == 0 || first + (n - 1) * step < t.rows);
+    t.data = aoei_tensor_at(t, first, 0);
+    t.rows = n;
+    t.ld *= step;
+    return t;
+}
+
 aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n) {
     assert(t.rows == 1);
     return (aoei_tensor){.data = t.data, .rows = n, .cols = t.cols, .ld = 0, .type = t.type};

@@ -41,6 +41,8 @@ aoei_tensor aoei_tensor_wrap_typed(aoei_dtype type, const void *data, const floa
 /* Return a view of rows [first, first + n), or of columns [first, first + n), of t. The view shares the memory of t. */
 aoei_tensor aoei_tensor_rows(aoei_tensor t, size_t first, size_t n);
 aoei_tensor aoei_tensor_cols(aoei_tensor t, size_t first, size_t n);
+/* Returns a view of the n rows first, first + step, first + 2 step, ... of t. */
+aoei_tensor aoei_tensor_every(aoei_tensor t, size_t first, size_t step, size_t n);
 /* Returns a read-only view of t [1, cols] as a tensor [n, cols] with equal rows. */
 aoei_tensor aoei_tensor_repeat(aoei_tensor t, size_t n);
 /* Returns a view [rows, cols] of a contiguous tensor. The view starts at element `offset` of t. */

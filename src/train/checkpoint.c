@@ -4,9 +4,10 @@
  *   trainer.json           progress of the run, and the options that affect the result
  *   optimizer.safetensors  AdamW moments m and v of all parameters, each as one flat tensor
  *   best.safetensors       best weights so far as one flat tensor; absent if the current weights are the best
- *   head.safetensors       training head, if the method has one; the saved model does not contain it
- * A checkpoint is written to a directory named .step-N, which is renamed after all files are on disk. Therefore, a directory
- * named step-N is always complete.
+ *   twin.safetensors       weights of the second encoder as one flat tensor, if there is one; the saved model does not contain
+ * it head.safetensors       training head, if the method has one; the saved model does not contain it A checkpoint is written
+ * to a directory named .step-N, which is renamed after all files are on disk. Therefore, a directory named step-N is always
+ * complete.
  */
 #include "train/checkpoint.h"
 
@@ -27,6 +28,7 @@
 
 enum { CHECKPOINT_FORMAT = 1 };
 #define HEAD_FILE    "head.safetensors"
+#define TWIN_FILE    "twin.safetensors"
 #define MOMENTS_FILE "optimizer.safetensors"
 
 char *aoei_checkpoints_dir(const char *output) {
@@ -37,11 +39,11 @@ char *aoei_checkpoints_dir(const char *output) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes n one-dimensional tensors, each with params->count elements, to the file dir/file. The tensors are copied in slices of
+/* Writes n one-dimensional tensors of equal size to the file dir/file. The tensors are copied in slices of
  * at most SLICE elements, so that no full copy is in memory. names: [n] names of the tensors. */
 static int write_flat(const aoei_trainer *t, const char *dir, const char *file, const char *const *names,
                       const aoei_tensor *tensors, size_t n, aoe_error *err) {
-    const size_t count = t->params->count;
+    const size_t count = tensors->cols;
     aoei_st_entry entries[2];
     memset(entries, 0, sizeof entries);
     for (size_t i = 0; i < n; i++) {
@@ -75,9 +77,28 @@ static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err)
     return write_flat(t, dir, MOMENTS_FILE, names, moments, 2, err);
 }
 
+/* Returns 1 if the best weights are the current weights. Those of two encoders may be exchanged, so they are always stored. */
+static int best_is_current(const aoei_trainer *t) {
+    return t->progress.best_step == t->progress.step && t->params->encoders == 1;
+}
+
+/* Returns the values of the second encoder as one flat tensor. */
+static aoei_tensor twin_values(const aoei_trainer *t) {
+    const size_t half = t->params->count / 2;
+    return aoei_tensor_slice(t->params->value, half, 1, half);
+}
+
+static int write_twin(const aoei_trainer *t, const char *dir, aoe_error *err) {
+    static const char *const names[] = {"twin"};
+    if (t->params->encoders == 1)
+        return AOE_OK;
+    const aoei_tensor twin = twin_values(t);
+    return write_flat(t, dir, TWIN_FILE, names, &twin, 1, err);
+}
+
 static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     static const char *const names[] = {"best"};
-    if (!t->progress.has_best || t->progress.best_step == t->progress.step)
+    if (!t->progress.has_best || best_is_current(t))
         return AOE_OK;
     const aoei_tensor best = aoei_tensor_wrap(t->best, 1, t->params->count);
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
@@ -174,6 +195,8 @@ static int write_all(aoei_trainer *t, const char *dir, aoe_error *err) {
         code = write_moments(t, dir, err);
     if (!code)
         code = write_best(t, dir, err);
+    if (!code)
+        code = write_twin(t, dir, err);
     if (!code)
         code = write_head(t, dir, err);
     if (!code)
@@ -365,11 +388,11 @@ int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log,
     return code;
 }
 
-/* Copies the one-dimensional tensor `name` of the open safetensors file s to the tensor `to` [1, params->count]. file: path of
+/* Copies the one-dimensional tensor `name` of the open safetensors file s to the contiguous tensor `to` [1, n]. file: path of
  * the file for messages. slice: [SLICE] workspace. */
 static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const char *file, const aoei_safetensors *s,
                      const char *name, aoe_error *err) {
-    const size_t count = t->params->count;
+    const size_t count = to.cols;
     const aoei_st_tensor *from = aoei_safetensors_find(s, name);
     if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != count)
         return aoei_fail(err, AOE_EFORMAT,
@@ -411,9 +434,27 @@ static int read_head(aoei_trainer *t, const char *dir, aoe_error *err) {
     return code;
 }
 
+/* Reads the values of the second encoder, if there is one. */
+static int read_twin(aoei_trainer *t, const char *dir, aoe_error *err) {
+    if (t->params->encoders == 1)
+        return AOE_OK;
+    aoei_safetensors *s = NULL;
+    float *slice = aoei_malloc_array(SLICE, sizeof *slice);
+    char *path = aoei_path_join(dir, TWIN_FILE);
+    int code = slice && path ? aoei_safetensors_open(&s, path, err) : aoei_fail_nomem(err, SLICE * sizeof *slice);
+    if (!code)
+        code = read_flat(t, twin_values(t), slice, path, s, "twin", err);
+    if (!code)
+        aoei_params_pack(t->ctx, t->params);
+    aoei_safetensors_close(s);
+    aoei_free(slice);
+    aoei_free(path);
+    return code;
+}
+
 static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
     aoei_params *p = t->params;
-    const int has_best_file = t->progress.has_best && t->progress.best_step != t->progress.step;
+    const int has_best_file = t->progress.has_best && !best_is_current(t);
     float *slice = aoei_malloc_array(SLICE, sizeof *slice);
     char *moments = aoei_path_join(dir, MOMENTS_FILE), *best = aoei_path_join(dir, "best.safetensors");
     aoei_safetensors *s = NULL;
@@ -537,6 +578,8 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
         p->best_step = best_step;
         p->bad_evals = bad_evals;
         code = read_tensors(t, dir, err);
+        if (!code)
+            code = read_twin(t, dir, err);
         if (!code)
             code = read_head(t, dir, err);
     }

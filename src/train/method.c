@@ -31,6 +31,14 @@ int aoei_has_teacher(const aoe_train_options *o) {
 
 /* ---------------------------------------------------------------- reading */
 
+int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err) {
+    for (size_t i = 0; i < o->n_data; i++)
+        if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
+            return aoei_fail(err, AOE_EARG, "%s: the method reads plain texts; do not give a kind of examples or a label map",
+                             o->data[i].path);
+    return AOE_OK;
+}
+
 /* Returns 1 if the label map contains the label name "neutral". */
 static int maps_neutral(const char *map) {
     for (const char *s = map ? strstr(map, "neutral=") : NULL; s; s = strstr(s + 1, "neutral="))

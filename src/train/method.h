@@ -35,6 +35,8 @@ typedef struct aoei_method {
     int positives_only;              /* 1: in labeled data, only positive pairs are used */
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
+    int twin;                        /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
+    int negatives;                   /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
     int scales_labels;               /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
     /* Sets the options whose defaults differ from those of aoe_train_options_defaults. NULL: there are none. */
     void (*defaults)(aoe_train_options *o);
@@ -63,6 +65,8 @@ const char *aoei_kind_name(aoe_example_kind kind);
 /* Returns 1 if the vectors of a teacher are needed: the options contain a teacher, and the weight of the distillation loss is
  * above 0 or the method uses the teacher as a guide. */
 int aoei_has_teacher(const aoe_train_options *o);
+/* Checks that no file has a kind of examples or a label map, because the method reads the texts of any file. */
+int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err);
 /* Reads labeled pairs whose labels are classes. The label "neutral" becomes class 2, unless the label map assigns another value
  * to it. Corresponds to aoei_method.load. */
 int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,

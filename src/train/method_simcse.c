@@ -14,12 +14,7 @@ static int check_texts(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(
             err, AOE_EARG,
             "options.teacher: simcse-unsup trains a projection of the embeddings, but a teacher has no projection; set options.no_projection");
-    for (size_t i = 0; i < o->n_data; i++)
-        if (o->data[i].kind != AOE_EXAMPLES_AUTO || o->data[i].table.label_map)
-            return aoei_fail(err, AOE_EARG,
-                             "%s: options.method simcse-unsup reads plain texts; do not give a kind of examples or a label map",
-                             o->data[i].path);
-    return AOE_OK;
+    return aoei_check_plain_texts(o, err);
 }
 
 static int load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "train/method_angle.h"
 #include "train/method_cross_encoder.h"
+#include "train/method_ct.h"
 #include "train/method_directions.h"
 #include "train/method_sbert.h"
 #include "train/method_simcse.h"
@@ -28,6 +29,8 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_CROSS_ENCODER] = &aoei_method_cross_encoder,
     [AOE_METHOD_SYMMETRIC] = &aoei_method_symmetric,
     [AOE_METHOD_GIST] = &aoei_method_gist,
+    [AOE_METHOD_CT] = &aoei_method_ct,
+    [AOE_METHOD_CT_IN_BATCH] = &aoei_method_ct_in_batch,
 };
 
 const char *aoe_method_name(aoe_method m) {

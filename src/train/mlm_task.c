@@ -390,8 +390,10 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     return rc;
 }
 
-static int evaluate(aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err) {
+static int evaluate(aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, double *score, aoei_task_result *result,
+                    aoe_error *err) {
     mlm_task *p = task->self;
+    (void)embedder;
     sequence_list masked = {0};
     int rc = AOE_OK;
     size_t *mask_offsets = aoei_malloc_array(p->held_out.n + 1, sizeof *mask_offsets);

@@ -141,20 +141,48 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     return b;
 }
 
-/* Encodes a chunk of texts and writes their embeddings after pooling to `pooled`. Returns the last hidden states. */
-static aoei_tensor chunk_forward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling,
-                                 const aoei_encoder_dropout *drop) {
-    const aoei_tensor last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, b, &s->state, drop);
-    aoei_encoder_pool(s->ctx, &s->config, pooled, pooling, last, b, &s->state);
-    return last;
+/* A range of texts that one encoder encodes at a time. */
+typedef struct chunk {
+    size_t encoder;     /* 0, or 1 for the second encoder */
+    aoei_batch batch;   /* the texts */
+    aoei_tensor pooled; /* [batch.n_texts, hidden] rows of s->pooled that belong to the texts */
+} chunk;
+
+/* Returns the number of texts of a full chunk. */
+static size_t chunk_texts(const aoei_pair_step *s) {
+    return s->arity * s->o.chunk_pairs / s->params.encoders;
 }
 
-/* Runs the backward pass for the chunk that was encoded last. pooled: gradient of the chunk's embeddings after pooling. last:
- * last hidden states of the chunk. */
-static void chunk_backward(aoei_pair_step *s, const aoei_batch *b, aoei_tensor pooled, aoe_pooling pooling, aoei_tensor last,
+/* Returns the number of chunks of one encoder. */
+static size_t chunks_per_encoder(const aoei_pair_step *s) {
+    const size_t texts = s->buffer.batch.n_texts / s->params.encoders, step = chunk_texts(s);
+    return (texts + step - 1) / step;
+}
+
+/* Returns chunk k of the batch. With a second encoder, the first half of the texts in the buffer belongs to the first encoder
+ * and the second half to the second encoder, and the rows of s->pooled alternate between the encoders. */
+static chunk chunk_at(const aoei_pair_step *s, size_t k) {
+    const size_t encoders = s->params.encoders, texts = s->buffer.batch.n_texts / encoders, step = chunk_texts(s);
+    const size_t encoder = k / chunks_per_encoder(s), first = k % chunks_per_encoder(s) * step;
+    const size_t n = texts - first < step ? texts - first : step;
+    return (chunk){.encoder = encoder,
+                   .batch = chunk_of(s, encoder * texts + first, n),
+                   .pooled = encoders == 1 ? aoei_tensor_rows(s->pooled, first, n)
+                                           : aoei_tensor_every(s->pooled, encoders * first + encoder, encoders, n)};
+}
+
+/* Encodes the texts of a chunk. Returns their last hidden states. */
+static aoei_tensor encode(aoei_pair_step *s, const chunk *c, const aoei_encoder_dropout *drop) {
+    return aoei_encoder_forward(s->ctx, &s->config, aoei_params_values(&s->params, c->encoder), &c->batch, &s->state, drop);
+}
+
+/* Runs the backward pass for the chunk that was encoded last. c->pooled: gradient of the chunk's embeddings after pooling.
+ * last: last hidden states of the chunk. */
+static void chunk_backward(aoei_pair_step *s, const chunk *c, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
-    const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, pooled, last, b, &s->state);
-    aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, b, &s->state, drop, with_first);
+    const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, c->pooled, last, &c->batch, &s->state);
+    aoei_encoder_backward(s->ctx, &s->config, aoei_params_values(&s->params, c->encoder),
+                          aoei_params_grads(&s->params, c->encoder), &c->batch, &s->state, drop, with_first);
 }
 
 /* Computes the loss of the embeddings v. dv receives the gradient of the loss with respect to v, multiplied by scale. */
@@ -212,12 +240,12 @@ static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropo
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err) {
-    const size_t texts = s->buffer.batch.n_texts, step = s->arity * s->o.chunk_pairs;
+    const size_t texts = s->buffer.batch.n_texts, chunks = s->params.encoders * chunks_per_encoder(s);
     aoei_tensor last = {0};
-    for (size_t i = 0; i < texts; i += step) {
-        const size_t n = texts - i < step ? texts - i : step;
-        const aoei_batch b = chunk_of(s, i, n);
-        last = chunk_forward(s, &b, aoei_tensor_rows(s->pooled, i, n), pooling, drop);
+    for (size_t k = 0; k < chunks; k++) {
+        const chunk c = chunk_at(s, k);
+        last = encode(s, &c, drop);
+        aoei_encoder_pool(s->ctx, &s->config, c.pooled, pooling, last, &c.batch, &s->state);
     }
     const aoei_module_dropout modules = {.key = {drop ? drop->key[0] : 0, drop ? drop->key[1] : 0}};
     layers_forward(s, texts, drop ? &modules : NULL);
@@ -225,13 +253,14 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
                                   label, group, scale, result, err);
     if (!code)
         layers_backward(s, texts, drop ? &modules : NULL);
-    for (size_t i = 0; i < texts && !code; i += step) {
-        const size_t n = texts - i < step ? texts - i : step;
-        const aoei_batch b = chunk_of(s, i, n);
-        const aoei_tensor grad = aoei_tensor_rows(s->pooled, i, n);
-        if (texts > step)
-            last = aoei_encoder_forward(s->ctx, &s->config, s->params.values, &b, &s->state, drop);
-        chunk_backward(s, &b, grad, pooling, last, drop);
+    /* The gradient of an encoder is summed in the order of its chunks. If every encoder has one chunk, the last chunk comes
+     * first, because its activations are still available. */
+    const int reversed = chunks == s->params.encoders;
+    for (size_t k = 0; k < chunks && !code; k++) {
+        const chunk c = chunk_at(s, reversed ? chunks - 1 - k : k);
+        if (chunks > 1 && !(reversed && k == 0))
+            last = encode(s, &c, drop);
+        chunk_backward(s, &c, pooling, last, drop);
     }
     return code;
 }

@@ -9,6 +9,8 @@
  * is encoded again, followed by its backward pass. The dropout mask of a text depends on the index of the text in the step, not
  * on its index in the chunk. The gradient of each weight is summed in the order of the tokens of the batch. Therefore, float32
  * results are bit-identical for all chunk sizes.
+ * If there is a second encoder (config.twin), an example has two texts. The first encoder encodes the first text and the second
+ * encoder the second text. The buffer contains the first texts of all examples, followed by the second texts of all examples.
  */
 #ifndef AOEI_TRAIN_PAIR_STEP_H
 #define AOEI_TRAIN_PAIR_STEP_H

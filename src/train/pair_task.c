@@ -21,6 +21,7 @@
 #include "train/teacher.h"
 #include "train/setup.h"
 #include "train/train_loop.h"
+#include "train/twin_batch.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,6 +43,7 @@ typedef struct pair_task {
     aoei_pair_step step;        /* computes losses and gradients */
     double *labels;             /* [B] labels of the batch; owned */
     uint32_t *groups;           /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
+    size_t *twin_texts;         /* [B] texts of a batch for two encoders; owned */
     const float **teacher_vectors; /* [arity * B] for each text of the batch, the teacher's embedding; NULL if there is no
                                       teacher; array owned */
 } pair_task;
@@ -57,6 +59,7 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->accumulate = 1;
     o->w_teacher = 1;
     o->label_max = AOE_AUTO;
+    o->negatives = 7;
     o->classes = AOE_AUTO;
     aoe_lora_defaults(&o->lora);
 }
@@ -320,14 +323,20 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
         const int code = aoei_dataset_batch_tokens(d, n, &max_tokens, err);
         if (code)
             return code;
-        /* If the weight of a file is above 1, a batch may contain its longest example several times. */
-        if (p->sources[i].weight > 1 && max_tokens < n * d->arity * d->longest)
+        /* If the weight of a file is above 1, or if random texts are added, a batch may contain its longest example several
+         * times. */
+        if ((p->sources[i].weight > 1 || aoei_method_of(p->o)->negatives) && max_tokens < n * d->arity * d->longest)
             max_tokens = n * d->arity * d->longest;
         max_tokens *= p->losses[i].copies;
         *longest = d->longest > *longest ? d->longest : *longest;
         *tokens = max_tokens > *tokens ? max_tokens : *tokens;
     }
     return AOE_OK;
+}
+
+/* Returns the number of pairs that an example becomes in a batch. */
+static size_t pairs_per_example(const pair_task *p) {
+    return 1 + (aoei_method_of(p->o)->negatives ? p->o->negatives : 0);
 }
 
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
@@ -338,14 +347,15 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
             err, AOE_EARG,
             "%s: without dropout both embeddings of a text are equal, so options.method simcse-unsup cannot learn; set options.dropout to 0.1",
             t->o->model);
-    const size_t pairs = p->o->batch_size < task->examples ? p->o->batch_size : task->examples;
+    const size_t factor = pairs_per_example(p);
+    const size_t pairs = factor * (p->o->batch_size < task->examples ? p->o->batch_size : task->examples);
     aoei_pair_step_options step = {.pairs = pairs,
                                    .arity = task->cross_encoder ? 1
                                             : p->contrastive    ? p->arity
                                                                 : 0,
                                    .type = t->base->type,
                                    .recompute = t->o->recompute,
-                                   .chunk_pairs = p->o->cache_chunk < pairs ? p->o->cache_chunk : 0,
+                                   .chunk_pairs = factor * p->o->cache_chunk < pairs ? factor * p->o->cache_chunk : 0,
                                    .loss = aoei_method_of(p->o)->step_loss,
                                    .teacher_dims = p->has_teacher ? p->teacher.dims : 0,
                                    .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL};
@@ -359,13 +369,25 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     task->params = &p->step.params;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
     p->groups = aoei_malloc_array(p->arity * pairs, sizeof *p->groups);
+    p->twin_texts = aoei_malloc_array(pairs, sizeof *p->twin_texts);
     p->teacher_vectors = p->has_teacher ? aoei_malloc_array(p->arity * pairs, sizeof *p->teacher_vectors) : NULL;
-    if (!p->labels || !p->groups || (p->has_teacher && !p->teacher_vectors))
+    if (!p->labels || !p->groups || !p->twin_texts || (p->has_teacher && !p->teacher_vectors))
         return aoei_fail_nomem(err, pairs * sizeof *p->labels);
     if (p->has_teacher)
         p->step.distill = (aoei_distill){
             .form = p->o->distill, .weight = p->o->w_teacher, .dims = p->teacher.dims, .teacher = p->teacher_vectors};
     return AOE_OK;
+}
+
+/* Fills the buffer of the step with a batch for two encoders. Returns the number of the next text. */
+static size_t fill_twin_batch(pair_task *p, const aoei_trainer *t, const aoei_planned_batch *batch, uint64_t step,
+                              size_t text) {
+    const aoei_twin_plan plan = {
+        .data = &p->sources[batch->source].data, .negatives = pairs_per_example(p) - 1, .seed = t->o->seed, .step = step};
+    for (size_t i = 0; i < batch->n; i++)
+        p->twin_texts[i] = p->batches.text[batch->first + i][0];
+    p->step.arity = 2;
+    return aoei_twin_batch_fill(&p->step.buffer, p->labels, &plan, p->twin_texts, batch->n, text);
 }
 
 /* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. The texts of all
@@ -413,7 +435,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         const aoei_planned_batch *batch = &p->batches.batch[i];
         const aoei_file_loss *file_loss = &p->losses[batch->source];
         aoe_objective_result r;
-        text = fill_batch(p, batch, text);
+        text = aoei_method_of(p->o)->twin ? fill_twin_batch(p, t, batch, step, text) : fill_batch(p, batch, text);
         const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
                                                  file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
         if (code)
@@ -425,10 +447,12 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     return AOE_OK;
 }
 
-static int evaluate(aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err) {
+static int evaluate(aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, double *score, aoei_task_result *result,
+                    aoe_error *err) {
     pair_task *p = task->self;
+    (void)t;
     (void)result;
-    return p->o->evaluate(p->o->evaluate_user, t->embedder, score, err);
+    return p->o->evaluate(p->o->evaluate_user, embedder, score, err);
 }
 
 int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
@@ -458,6 +482,7 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     aoei_free(p.losses);
     aoei_free(p.labels);
     aoei_free(p.groups);
+    aoei_free(p.twin_texts);
     aoei_free(p.teacher_vectors);
     return code;
 }

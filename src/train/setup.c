@@ -201,7 +201,10 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     if (!t->task->embeds)
         return AOE_OK;
     const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = t->o->batch_tokens};
-    return aoe_embedder_create(&t->embedder, t->view, &e, err);
+    code = aoe_embedder_create(&t->embedder, t->view, &e, err);
+    if (!code && t->params->encoders > 1)
+        code = aoei_model_view(&t->twin_view, t->base, aoei_params_values(t->params, 1), err);
+    return !code && t->twin_view ? aoe_embedder_create(&t->twin_embedder, t->twin_view, &e, err) : code;
 }
 
 /* Checks that the checkpoint contains adapters if the run trains adapters, and that it contains none otherwise. saved: 1 if the
@@ -307,6 +310,8 @@ void aoei_trainer_destroy(aoei_trainer *t) {
     aoei_train_log_close(t->log);
     aoei_output_dir_close(&t->output);
     aoe_embedder_destroy(t->embedder);
+    aoe_embedder_destroy(t->twin_embedder);
+    aoe_model_close(t->twin_view);
     aoe_model_close(t->view);
     aoe_model_close(t->base);
     aoei_free(t->best);

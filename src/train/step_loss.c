@@ -3,6 +3,8 @@
  */
 #include "train/step_loss.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -12,6 +14,7 @@
 #include "loss/pair_objective.h"
 #include "loss/regression_objective.h"
 #include "loss/score_objective.h"
+#include "loss/tension_objective.h"
 #include "nn/elementwise.h"
 
 int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
@@ -160,18 +163,42 @@ static int guided_directions_loss(const aoei_loss_batch *b, aoe_objective_result
     return directions_loss(b, &guide, result, err);
 }
 
+static int scaled_directions_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    float weight, grad;
+    double d_weight = 0;
+    aoei_tensor_read(b->ctx, &weight, b->head[0]);
+    const aoei_direction_options o = {.directions = b->o->directions,
+                                      .joint = b->o->joint,
+                                      .weight = b->o->w_ibn,
+                                      .tau = exp(-(double)weight),
+                                      .d_log_scale = &d_weight};
+    const int code = aoei_direction_objective(&o, &b->examples, b->workspace, b->workspace_bytes, b->ctx, result, err);
+    if (!code)
+        add_gradient(b, b->d_head[0], &grad, &d_weight, 1);
+    return code;
+}
+
+const aoei_step_loss aoei_loss_of_scaled_directions = {.workspace = directions_workspace, .compute = scaled_directions_loss};
 const aoei_step_loss aoei_loss_of_directions = {.workspace = directions_workspace, .compute = plain_directions_loss};
 const aoei_step_loss aoei_loss_of_guided_directions = {.workspace = directions_workspace, .compute = guided_directions_loss};
 
-/* ---------------------------------------------------------------- scores */
+/* --------------------------------------------------------------- tension */
 
-static size_t scores_workspace(const aoei_loss_shape *s) {
+static size_t no_workspace(const aoei_loss_shape *s) {
     (void)s;
     return 1;
 }
+
+static int tension_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    return aoei_tension_objective(b->label, &b->examples, result, err);
+}
+
+const aoei_step_loss aoei_loss_of_tension = {.workspace = no_workspace, .compute = tension_loss};
+
+/* ---------------------------------------------------------------- scores */
 
 static int scores_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
     return aoei_score_objective(b->label, &b->examples, result, err);
 }
 
-const aoei_step_loss aoei_loss_of_scores = {.workspace = scores_workspace, .compute = scores_loss};
+const aoei_step_loss aoei_loss_of_scores = {.workspace = no_workspace, .compute = scores_loss};

@@ -63,6 +63,11 @@ extern const aoei_step_loss aoei_loss_of_classes;
 /* In-batch negatives in the directions of the options (loss/direction_objective.h), for examples without labels; without a
  * guide, and with the teacher as the guide. */
 extern const aoei_step_loss aoei_loss_of_directions, aoei_loss_of_guided_directions;
+/* Loss of Contrastive Tension (loss/tension_objective.h); the labels are the targets of the pairs. */
+extern const aoei_step_loss aoei_loss_of_tension;
+/* In-batch negatives in the directions of the options, whose temperature is learned. The training head is its weight, the
+ * logarithm of 1 / temperature. */
+extern const aoei_step_loss aoei_loss_of_scaled_directions;
 /* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
 extern const aoei_step_loss aoei_loss_of_scores;
 

@@ -152,20 +152,48 @@ static int check_weights(const aoei_trainer *t, aoe_error *err) {
                      (unsigned long long)t->progress.step);
 }
 
+/* Returns 1 if score a is better than score b. A number is better than NaN. */
+static int is_better(double a, double b) {
+    return a > b || (isnan(b) && !isnan(a));
+}
+
+/* Evaluates the encoder, and the second encoder if there is one. *score receives the better score, and *second is set to 1 if
+ * it is the score of the second encoder. The better encoder is evaluated last, so that the caller's dev set describes it. */
+static int score_encoders(aoei_trainer *t, double *score, int *second, aoei_task_result *r, aoe_error *err) {
+    aoei_task *task = t->task;
+    double other = (double)NAN;
+    *second = 0;
+    int code = t->twin_embedder ? task->evaluate(task, t, t->twin_embedder, &other, r, err) : AOE_OK;
+    if (!code)
+        code = task->evaluate(task, t, t->embedder, score, r, err);
+    if (code || !is_better(other, *score))
+        return code;
+    *second = 1;
+    return task->evaluate(task, t, t->twin_embedder, score, r, err);
+}
+
+/* Copies the current weights to t->best. second: 1: the halves of the two encoders are exchanged. */
+static void keep_weights(aoei_trainer *t, int second) {
+    const size_t count = t->params->count, half = count / t->params->encoders;
+    for (size_t e = 0; e < t->params->encoders; e++)
+        aoei_tensor_read(t->ctx, t->best + (second ? 1 - e : e) * half, aoei_tensor_slice(t->params->value, e * half, 1, half));
+}
+
 static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
     aoei_progress *p = &t->progress;
     double score = (double)NAN;
+    int second;
     aoei_task_result r = {.accuracy = (double)NAN};
-    const int code = t->task->evaluate(t->task, t, &score, &r, err);
+    const int code = score_encoders(t, &score, &second, &r, err);
     if (code)
         return code;
     /* The first evaluation always sets the best score. Later, a score that is NaN never replaces a number. */
-    if (!p->has_best || score > p->best_score || (isnan(p->best_score) && !isnan(score))) {
+    if (!p->has_best || is_better(score, p->best_score)) {
         p->has_best = 1;
         p->best_score = score;
         p->best_step = p->step;
         p->bad_evals = 0;
-        aoei_tensor_read(t->ctx, t->best, t->params->value);
+        keep_weights(t, second);
     } else {
         p->bad_evals++;
     }

@@ -53,12 +53,14 @@ typedef struct aoei_task {
      * the step, counted from 0. drop: dropout, or NULL for none. */
     int (*gradient)(struct aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop,
                     aoei_task_result *result, aoe_error *err);
-    /* Computes the evaluation score of the current weights; a higher score is better. NULL if the run does not evaluate. */
-    int (*evaluate)(struct aoei_task *task, aoei_trainer *t, double *score, aoei_task_result *result, aoe_error *err);
+    /* Computes the evaluation score of the current weights; a higher score is better. embedder: embedder with these weights;
+     * NULL if `embeds` is 0. NULL if the run does not evaluate. */
+    int (*evaluate)(struct aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, double *score, aoei_task_result *result,
+                    aoe_error *err);
     const aoe_lora *lora;   /* adapters to train; NULL if the task does not support adapters */
     int cross_encoder;      /* 1: the model is opened, trained and saved with its classification head */
     aoei_head_request head; /* cross_encoder: request of a classification head */
-    int embeds;             /* 1: the function `evaluate` uses t->embedder */
+    int embeds;             /* 1: the function `evaluate` uses an embedder */
     int mlm_head;           /* 1: the model is opened, trained and saved with its masked-LM head */
 } aoei_task;
 
@@ -68,12 +70,15 @@ struct aoei_trainer {
     aoei_task *task;            /* task that loads the training data and computes losses and gradients; borrowed */
     /* dropout probability of hidden states, and dropout probability of attention weights */
     double hidden_dropout, attention_dropout;
-    aoe_model *base;        /* checkpoint if the run resumes, otherwise the initial model; owned */
-    aoe_model *view;        /* model with the trained weights, and with the settings and files of `base`; owned */
-    aoe_embedder *embedder; /* embedder that uses `view` for evaluation; NULL if it is not needed; owned */
-    aoei_params *params;    /* parameters to train; borrowed from the task */
-    float *best;            /* [params->count] best weights so far; NULL if the run does not evaluate; owned */
-    size_t steps_per_epoch; /* number of optimizer steps per epoch */
+    aoe_model *base;             /* checkpoint if the run resumes, otherwise the initial model; owned */
+    aoe_model *view;             /* model with the trained weights, and with the settings and files of `base`; owned */
+    aoe_embedder *embedder;      /* embedder that uses `view` for evaluation; NULL if it is not needed; owned */
+    aoe_model *twin_view;        /* model with the weights of the second encoder; NULL if there is none; owned */
+    aoe_embedder *twin_embedder; /* embedder that uses `twin_view`; owned */
+    aoei_params *params;         /* parameters to train; borrowed from the task */
+    float *best;                 /* [params->count] best weights so far; NULL if the run does not evaluate; owned. If there is a
+                                    second encoder, the first half contains the better encoder */
+    size_t steps_per_epoch;      /* number of optimizer steps per epoch */
     size_t total_steps; /* number of steps of the run. With a time limit, this is an estimate that is updated after each step */
     size_t warmup_steps;    /* number of warm-up steps; not used with a time limit */
     aoei_progress progress; /* progress of the run; part of every checkpoint */

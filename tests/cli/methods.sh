@@ -49,6 +49,12 @@ printf -- '--method gist\n' >gist.args
 "$AOE" train -q -m start -d triplets.tsv -o args @gist.args --teacher angle --batch-size 16 --max-steps 1 -t 1 >/dev/null
 grep -o '"\(tau_ibn\|w_teacher\)": *[a-z0-9.]*' args/aoe.json
 "$AOE" train --method gist --help | tr '\n' ' ' | sed "s/.*contrastive losses (default: *\([0-9.]*\)).*/tau-ibn \1/"; echo
+# A model with random weights does not learn to score pairs with ct in this time, but the loss must decrease.
+"$AOE" train -q -m start -d "$pairs" -o ct --method ct --epochs 2 --batch-size 16 --lr 1e-3 -t 1 >/dev/null
+sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*/\1/p' ct/train-log.jsonl |
+    awk '{ loss[NR] = $1 } END { for (i = 1; i <= 20; i++) { first += loss[i]; last += loss[NR - i + 1] }
+         print "ct: " (last < 0.8 * first ? "the loss decreases" : "the loss changes from " first / 20 " to " last / 20) }'
+trains ct-in-batch "$pairs" --epochs 2 --batch-size 64 --lr 2e-3
 "$AOE" train -q -m start -d "$pairs" -o sizes --matryoshka 32,16:0.5,8 --matryoshka-per-step 2 -t 1 --max-steps 2 >/dev/null
 tr -d ' \n' <sizes/aoe.json | grep -o '"matryoshka":.*"matryoshka_per_step":2'
 "$AOE" train -q -m start -d "$pairs" -o sizes --force --matryoshka 8 -t 1 --max-steps 1 >/dev/null
@@ -71,6 +77,8 @@ rejected --method contrastive --directions all
 rejected --method symmetric --directions query-to-document,sideways
 rejected --method symmetric --guide-margin 0.1
 rejected --method gist --directions all
+rejected --method ct --tau-ibn 0.1
+rejected --method ct-in-batch --negatives 3
 rejected --matryoshka 32,x
 rejected --matryoshka 32:
 rejected --matryoshka-per-step 1

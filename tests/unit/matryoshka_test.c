@@ -216,8 +216,12 @@ static double plain_loss(problem *p, size_t index, const double *v, size_t d, co
         double weight[CLASSES * 3 * D], d_weight[CLASSES * 3 * D], d_bias[CLASSES];
         for (size_t c = 0; c < CLASSES * 3; c++)
             memcpy(weight + c * d, head + c * D, d * sizeof *weight);
-        const aoei_classifier c = {
-            .classes = CLASSES, .weight = weight, .bias = head + CLASSES * 3 * D, .d_weight = d_weight, .d_bias = d_bias};
+        const aoei_classifier c = {.features = p->o.features,
+                                   .classes = CLASSES,
+                                   .weight = weight,
+                                   .bias = head + CLASSES * 3 * D,
+                                   .d_weight = d_weight,
+                                   .d_bias = d_bias};
         code = aoei_classification_objective(&c, p->label, &e, workspace, sizeof workspace, NULL, &r, &err);
     } else {
         const aoei_guide guide = {.dims = p->distill.dims, .vectors = p->teacher};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ * The methods ct (Contrastive Tension, Carlsson et al. 2021) and ct-in-batch (its variant with in-batch negatives in
+ * sentence-transformers). Two encoders start from the same weights and are trained together. The embeddings of a text by both
+ * encoders form a positive pair. One of the encoders is saved.
+ */
+#include "train/method_ct.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "model/extra_layers.h"
+#include "table/texts.h"
+#include "train/twin_batch.h"
+
+enum { MAX_NEGATIVES = 1000 };
+
+static int check(const aoe_train_options *o, aoe_error *err) {
+    if (o->teacher)
+        return aoei_fail(err, AOE_EARG,
+                         "options.teacher: this method trains two encoders, so a teacher has no embeddings to compare with; "
+                         "choose another method");
+    if (o->negatives < 1 || o->negatives > MAX_NEGATIVES)
+        return aoei_fail(err, AOE_EARG, "options.negatives is %zu; give 1 to %d", o->negatives, MAX_NEGATIVES);
+    return aoei_check_plain_texts(o, err);
+}
+
+static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
+                aoe_error *err) {
+    (void)o;
+    return aoei_texts_load(e, file->path, table, err);
+}
+
+static int describe(const aoe_train_options *o, json_t *record) {
+    return json_object_set_new(record, "negatives", json_integer((json_int_t)o->negatives));
+}
+
+static void defaults(aoe_train_options *o) {
+    o->batch_size = 2;
+    o->args.lr = 1e-5;
+    o->args.dropout = 0;
+    o->args.max_grad_norm = 0;
+}
+
+static void weights(aoe_objective_options *j, aoe_example_kind kind) {
+    (void)kind;
+    j->w_cosine = j->w_ibn = j->w_angle = j->w_cln = 0;
+}
+
+/* Checks that random pairs of different texts exist. The targets of the pairs are passed as labels. */
+static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
+                     aoe_error *err) {
+    (void)o;
+    l->has_labels = 1;
+    return aoei_twin_has_negatives(d)
+               ? AOE_OK
+               : aoei_fail(err, AOE_EFORMAT, "%s: contains only one text; add texts for random pairs", file->path);
+}
+
+/* Requests the second encoder. Layers after the pooling have only one set of weights, which both encoders would share. */
+static int second_encoder(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    (void)highest;
+    for (size_t i = 0; i < m->config.n_modules; i++)
+        if (m->config.modules[i].kind == AOEI_MODULE_DENSE || m->config.modules[i].kind == AOEI_MODULE_LAYERNORM)
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: the model has trained layers after the pooling, which two encoders cannot share; start from "
+                             "a model without them",
+                             o->args.model);
+    m->config.twin = 1;
+    return AOE_OK;
+}
+
+static void in_batch_defaults(aoe_train_options *o) {
+    o->batch_size = 128;
+    o->args.lr = 5e-5;
+}
+
+static void in_batch_weights(aoe_objective_options *j, aoe_example_kind kind) {
+    weights(j, kind);
+    j->w_ibn = 1;
+    j->directions = AOE_QUERY_TO_DOCUMENT | AOE_DOCUMENT_TO_QUERY;
+    j->joint = 0;
+}
+
+static int in_batch_file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
+                              aoe_error *err) {
+    (void)l;
+    (void)o;
+    (void)file;
+    (void)d;
+    (void)err;
+    return AOE_OK;
+}
+
+/* Requests the second encoder, and adds the learned scale of the cosines as a head with one weight. */
+static int scaled_encoders(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    const float scale = (float)log(1 / o->objective.tau_ibn);
+    const int code = second_encoder(o, m, highest, err);
+    return code ? code : aoei_model_add_constant_head(m, scale, err);
+}
+
+const aoei_method aoei_method_ct = {
+    .name = "ct",
+    .about = "two encoders that give equal texts similar embeddings and random texts dissimilar ones; the better one is kept "
+             "(Contrastive Tension, Carlsson et al. 2021)",
+    .kinds = AOEI_KIND(TEXTS),
+    .supported = "the texts of any file",
+    .twin = 1,
+    .negatives = 1,
+    .defaults = defaults,
+    .check = check,
+    .describe = describe,
+    .load = load,
+    .weights = weights,
+    .step_loss = &aoei_loss_of_tension,
+    .file_loss = file_loss,
+    .layer = second_encoder};
+
+const aoei_method aoei_method_ct_in_batch = {
+    .name = "ct-in-batch",
+    .about = "Contrastive Tension with the other texts of the batch as negatives and a learned temperature "
+             "(sentence-transformers)",
+    .kinds = AOEI_KIND(TEXTS),
+    .supported = "the texts of any file",
+    .twin = 1,
+    .defaults = in_batch_defaults,
+    .check = check,
+    .load = load,
+    .weights = in_batch_weights,
+    .step_loss = &aoei_loss_of_scaled_directions,
+    .file_loss = in_batch_file_loss,
+    .layer = scaled_encoders};
