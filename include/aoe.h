@@ -295,6 +295,11 @@ typedef enum aoe_pooling {
     AOE_POOLING_CELL_LAST,      /* cell after the last window */
     AOE_POOLING_CELL_MEAN,      /* mean of the cells of all windows */
     AOE_POOLING_CELL_MAX,       /* maximum over the cells of all windows, per component */
+    /* The following modes exist only for transformers. The mean of two layers requires at least 2 layers. */
+    AOE_POOLING_LAST_TWO_AVG,    /* mean over tokens of (output of the layer before the last + h) / 2 (ConSERT) */
+    AOE_POOLING_LAYER1_LAST_AVG, /* mean over tokens of (output of the first layer + h) / 2 (BERT-flow) */
+    AOE_POOLING_MASK,            /* h[t] of the token [MASK] (PromptBERT), of which every text, with its prompt, must contain
+                                    exactly one */
     AOE_POOLING_COUNT,
     /* Concatenations of two to six poolings. The value is AOE_POOLING_CONCAT plus the sum of 1 (CLS), 2 (LAST_MAX), 4
        (LAST_AVG), 8 (MEAN_SQRT_LEN), 16 (WEIGHTED_MEAN) and 32 (LAST_TOKEN). The vectors are concatenated in this order. */

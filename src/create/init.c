@@ -13,6 +13,7 @@
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
 #include "encoder/shapes.h"
+#include "encoder/layer_pooling.h"
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "aoe_train.h"
@@ -200,6 +201,9 @@ static int create_generator(weight_generator *g, const new_model *m, uint64_t se
 static int make_settings(new_model *m, const aoe_init_options *o, aoe_error *err) {
     m->settings.pooling = o->pooling != AOE_POOLING_AUTO ? o->pooling : m->config.arch->default_pooling;
     m->config.pooled_parts = aoei_pooling_parts(m->settings.pooling);
+    const int rc = aoei_layer_pooling_select(&m->config, m->settings.pooling, err);
+    if (rc)
+        return rc;
     m->settings.pooling_from = m->settings.max_length_from = "default";
     m->settings.max_length = max_sequence_length(&m->config, o);
     m->settings.prompt = aoei_strdup("");

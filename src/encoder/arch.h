@@ -20,11 +20,13 @@ typedef enum aoei_library {
 } aoei_library;
 
 /* Sets of poolings (values of aoe_pooling), for aoei_arch.poolings. A set has one bit per pooling. AOEI_TOKEN_POOLINGS contains
- * all poolings over tokens. AOEI_CELL_POOLINGS contains all poolings over the cells of a recurrent attention network (RAN,
- * docs/ran.md). */
+ * the poolings over tokens that all architectures support. AOEI_TRANSFORMER_POOLINGS contains all poolings over tokens.
+ * AOEI_CELL_POOLINGS contains all poolings over the cells of a recurrent attention network (RAN, docs/ran.md). */
 #define AOEI_POOLING_BIT(pooling) (1U << (pooling))
 #define AOEI_TOKEN_POOLINGS       (AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST) - AOEI_POOLING_BIT(AOE_POOLING_CLS))
-#define AOEI_CELL_POOLINGS        (AOEI_POOLING_BIT(AOE_POOLING_COUNT) - AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST))
+#define AOEI_CELL_POOLINGS        (AOEI_POOLING_BIT(AOE_POOLING_LAST_TWO_AVG) - AOEI_POOLING_BIT(AOE_POOLING_CELL_LAST))
+#define AOEI_TRANSFORMER_POOLINGS                                                                                              \
+    (AOEI_TOKEN_POOLINGS | (AOEI_POOLING_BIT(AOE_POOLING_COUNT) - AOEI_POOLING_BIT(AOE_POOLING_LAST_TWO_AVG)))
 
 /* Weights of a layer that one tensor of the weight file contains as consecutive rows. The tensor is called a fused tensor. */
 typedef struct aoei_fused {

@@ -198,7 +198,7 @@ const aoei_arch aoei_arch_deberta = {
     .name = name_deberta,
     .encoder = &aoei_transformer_ops,
     .max_length = aoei_bert_max_length,
-    .poolings = AOEI_TOKEN_POOLINGS,
+    .poolings = AOEI_TRANSFORMER_POOLINGS,
     .default_pooling = AOE_POOLING_LAST_AVG,
     .supports_adapters = 1,
 };

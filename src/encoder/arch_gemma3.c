@@ -157,7 +157,7 @@ const aoei_arch aoei_arch_gemma3 = {
     .name = name_gemma3,
     .encoder = &aoei_transformer_ops,
     .max_length = aoei_bert_max_length,
-    .poolings = AOEI_TOKEN_POOLINGS,
+    .poolings = AOEI_TRANSFORMER_POOLINGS,
     .default_pooling = AOE_POOLING_LAST_TOKEN,
     .supports_adapters = 1,
 };

@@ -159,7 +159,7 @@ static const aoei_classification_head head_gte = {
 #define COMMON                                                                                                                 \
     .read = read_gte, .check = aoei_transformer_check, .write = write_gte, .set_shape = aoei_transformer_set_shape,            \
     .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops, .max_length = aoei_bert_max_length,         \
-    .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_CLS, .supports_adapters = 1
+    .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_CLS, .supports_adapters = 1
 #define NEW                                                                                                                    \
     .model_type = "new", .class_name = "NewModel", .head = &head_new, .mlm_class_name = "NewForMaskedLM",                      \
     .mlm_prefix = "new.", .prefixes = prefixes_new, .defaults = defaults_new, COMMON

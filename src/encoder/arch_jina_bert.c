@@ -135,7 +135,7 @@ static const aoei_classification_head head_jina = {
     .model_type = "jina_bert", .class_name = "JinaBertModel", .head = &head_jina, .mlm_class_name = "JinaBertForMaskedLM",     \
     .mlm_prefix = "bert.", .prefixes = prefixes, .read = read_jina, .check = aoei_transformer_check,                           \
     .set_shape = aoei_transformer_set_shape, .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops,    \
-    .max_length = aoei_bert_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,              \
+    .max_length = aoei_bert_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,        \
     .supports_adapters = 1
 
 const aoei_arch aoei_arch_jina_bert = {JINA,

@@ -598,7 +598,7 @@ static const aoei_classification_head head_qwen2 = {.class_name = "Qwen2ForSeque
 #define LLAMA                                                                                                                  \
     .prefixes = prefixes, .check = aoei_transformer_check, .set_shape = aoei_transformer_set_shape,                            \
     .print_sizes = aoei_transformer_print_sizes, .name = aoei_llama_name, .encoder = &aoei_transformer_ops,                    \
-    .max_length = aoei_llama_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_TOKEN,           \
+    .max_length = aoei_llama_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_TOKEN,     \
     .supports_adapters = 1
 
 const aoei_arch aoei_arch_llama = {.model_type = "llama",

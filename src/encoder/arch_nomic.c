@@ -253,7 +253,7 @@ static const aoei_classification_head head_nomic = {
     .model_type = "nomic_bert", .class_name = "NomicBertModel", .head = &head_nomic, .prefixes = prefixes,                     \
     .defaults = defaults_nomic, .read = read_nomic, .check = aoei_transformer_check, .write = write_nomic,                     \
     .set_shape = aoei_transformer_set_shape, .print_sizes = aoei_transformer_print_sizes, .encoder = &aoei_transformer_ops,    \
-    .max_length = aoei_bert_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,              \
+    .max_length = aoei_bert_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,        \
     .supports_adapters = 1
 
 const aoei_arch aoei_arch_nomic_fused = {NOMIC, .name = name_fused, .fused = fused};

@@ -54,7 +54,7 @@ const aoei_arch aoei_arch_qwen3 = {
     .name = aoei_llama_name,
     .encoder = &aoei_transformer_ops,
     .max_length = aoei_llama_max_length,
-    .poolings = AOEI_TOKEN_POOLINGS,
+    .poolings = AOEI_TRANSFORMER_POOLINGS,
     .default_pooling = AOE_POOLING_LAST_TOKEN,
     .supports_adapters = 1,
 };

@@ -63,7 +63,7 @@ static const aoei_classification_head head_xlm_roberta = {.class_name = "XLMRobe
     .mlm_prefix = "roberta.", .prefixes = prefixes, .defaults = defaults_roberta, .read = read_roberta,                        \
     .check = aoei_transformer_check, .write = aoei_bert_write, .set_shape = aoei_transformer_set_shape,                        \
     .print_sizes = aoei_transformer_print_sizes, .name = name_roberta, .encoder = &aoei_transformer_ops,                       \
-    .max_length = aoei_bert_max_length, .poolings = AOEI_TOKEN_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,              \
+    .max_length = aoei_bert_max_length, .poolings = AOEI_TRANSFORMER_POOLINGS, .default_pooling = AOE_POOLING_LAST_AVG,        \
     .supports_adapters = 1
 
 const aoei_arch aoei_arch_roberta = {.model_type = "roberta",

@@ -153,6 +153,10 @@ typedef struct aoei_encoder_config {
     /* number of layer weights: the input of the pooling is the weighted mean of the last hidden states, of which each has one
      * weight (layer_pooling.h); 0: the input is the last hidden state */
     size_t layer_weights;
+    /* index of the hidden state whose mean with the last hidden state is the input of the pooling (0: embedding output, which
+     * is never such a state; layer_pooling.h); 0: there is none */
+    size_t paired_state;
+    int32_t mask_id;                       /* id of the [MASK] token; used by the pooling AOE_POOLING_MASK only */
     int output_hidden_states;              /* 1: config.json requests all hidden states, which the layer weights require */
     size_t n_modules;                      /* number of modules between the pooling and the normalization; 0: there are none */
     aoei_module modules[AOEI_MAX_MODULES]; /* [n_modules] modules in the order in which they are applied */
@@ -201,6 +205,10 @@ static inline size_t aoei_layer_group(const aoei_encoder_config *c, size_t layer
 /* Returns E, the number of columns of the embedding tables. */
 static inline size_t aoei_embed_width(const aoei_encoder_config *c) {
     return c->embed_width ? c->embed_width : c->hidden;
+}
+/* Returns 1 if the input of the pooling is a mean of hidden states (layer_pooling.h) instead of the last hidden state. */
+static inline int aoei_pools_mean_state(const aoei_encoder_config *c) {
+    return c->layer_weights || c->paired_state;
 }
 /* Returns the number of components of the output of the pooling. */
 static inline size_t aoei_pooled_dims(const aoei_encoder_config *c) {

@@ -33,8 +33,8 @@ aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_conf
                                  const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     assert(batch->n_tokens <= s->n_tokens && batch->n_texts <= s->n_texts && batch->longest <= s->longest);
     c->arch->encoder->forward(ctx, c, w, batch, s, drop);
-    return c->layer_weights ? aoei_tensor_rows(s->mean, 0, batch->n_tokens)
-                            : aoei_encoder_hidden(s, c, c->layers, batch->n_tokens);
+    return aoei_pools_mean_state(c) ? aoei_tensor_rows(s->mean, 0, batch->n_tokens)
+                                    : aoei_encoder_hidden(s, c, c->layers, batch->n_tokens);
 }
 
 aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t layer, size_t n_tokens) {

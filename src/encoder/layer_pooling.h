@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * The weighted mean of hidden states that replaces the last hidden state as the input of the pooling, in models with the module
- * WeightedLayerPooling. Without this module, the functions do nothing.
+ * WeightedLayerPooling (config.layer_weights) or with the poolings last-two-avg and layer1-last-avg (config.paired_state). In
+ * other models, the functions do nothing.
  */
 #ifndef AOEI_ENCODER_LAYER_POOLING_H
 #define AOEI_ENCODER_LAYER_POOLING_H
 
 #include "encoder/encoder_ops.h"
 
+/* Sets c->paired_state for the pooling of the model. Errors: AOE_EARG if the model has only one layer. */
+int aoei_layer_pooling_select(aoei_encoder_config *c, aoe_pooling pooling, aoe_error *err);
 /* Allocates s->mean and, in training, s->grad_mean. */
 void aoei_layer_pooling_layout(aoei_encoder_state *s, const aoei_encoder_config *c, aoei_arena *arena);
 /* Adds hidden state `index` (0: embedding output) to the mean of the first n tokens. w: [aoei_slot_count] weights. Must be

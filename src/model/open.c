@@ -16,6 +16,7 @@
 #include "base/hub_cache.h"
 #include "base/options.h"
 #include "encoder/arch.h"
+#include "encoder/layer_pooling.h"
 #include "encoder/slots.h"
 #include "model/generated_weights.h"
 #include "model/logit_score_head.h"
@@ -34,6 +35,7 @@
 #include <limits.h>
 #include "nn/dtype.h"
 #include "nn/pooling.h"
+#include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
 /* Checks the options that do not depend on the model. */
@@ -80,6 +82,19 @@ static int check_weights_and_open_tokenizer(aoe_model *m, aoe_error *err) {
     return rc || !work.rc ? rc : aoei_fail(err, work.rc, "%s", work.error.message);
 }
 
+/* Sets m->config.mask_id if the pooling uses the token [MASK]. */
+static int find_mask(aoe_model *m, aoe_error *err) {
+    if (m->settings.pooling != AOE_POOLING_MASK || !m->tokenizer)
+        return AOE_OK;
+    m->config.mask_id = aoei_tokenizer_mask_id(m->tokenizer);
+    return m->config.mask_id >= 0
+               ? AOE_OK
+               : aoei_fail(err, AOE_EFORMAT,
+                           "%s: the pooling is mask, but the tokenizer has no token [MASK] or <mask>; choose "
+                           "another pooling",
+                           m->files.dir);
+}
+
 /* Sets m->lora_targets to the names of the adapted layers. */
 static int name_targets(aoe_model *m, aoe_error *err) {
     aoei_buffer names = {0};
@@ -123,6 +138,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     if (!rc && m->config.classes)
         rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), o, err);
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
+    if (!rc && !m->config.mlm_head) /* pretraining uses the last hidden state */
+        rc = aoei_layer_pooling_select(&m->config, m->settings.pooling, err);
     if (!rc)
         rc = aoei_layer_pooling_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.layer_pooling, err);
     if (!rc)
@@ -147,7 +164,8 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
     if (!m->weights)
         return aoei_fail_nomem(err, n * sizeof *m->weights);
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) || (rc = aoei_weights_place(m, mode, err)) ||
-        (rc = aoei_weights_generate(m, mode->seed, err)) || (rc = check_weights_and_open_tokenizer(m, err)))
+        (rc = aoei_weights_generate(m, mode->seed, err)) || (rc = check_weights_and_open_tokenizer(m, err)) ||
+        (rc = find_mask(m, err)))
         return rc;
     if (m->config.classes && (rc = aoei_head_adapters_merge(m, err)))
         return rc;

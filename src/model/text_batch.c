@@ -37,8 +37,9 @@ typedef struct job {
     int types;                   /* 1: the tokens have token types: those of pairs, if the tokenizer passes them to the model */
     aoe_encode_options o[2];     /* tokenization options; the two elements differ in the prompt */
     const uint8_t *prompt_index; /* [n] index in `o` of the options of each text, borrowed; NULL: o[0] is used for all texts */
-    int may_be_empty;            /* 1: a text may have no tokens */
-    size_t max_length;           /* maximum number of tokens of a chunk if texts are not truncated; 0 if texts are truncated */
+    int32_t mask;      /* id of the token that every text must contain exactly once (mask pooling); -1: there is none */
+    int may_be_empty;  /* 1: a text may have no tokens */
+    size_t max_length; /* maximum number of tokens of a chunk if texts are not truncated; 0 if texts are truncated */
     aoei_affix_lengths *affixes; /* [n] numbers of prompt and special tokens of each text, set by the tasks, borrowed; NULL if
                                     texts are truncated */
     size_t *lengths;             /* [n] number of tokens of each text, set by the tasks, owned */
@@ -79,6 +80,21 @@ static int fail_token(const aoe_model *m, int32_t id, aoe_error *err) {
         (int)(token.len < 64 ? token.len : 64), token.data, (int)id, m->config.vocab);
 }
 
+/* Checks that text i contains exactly one token [MASK]. If the text is divided into chunks, this token must be in the prompt,
+ * which every chunk contains. */
+static int check_mask(const job *j, size_t i, const aoe_ids *ids, aoe_error *err) {
+    const int divided = j->affixes && ids->n > j->max_length;
+    size_t n = 0;
+    for (size_t t = 0; t < ids->n; t++)
+        if (ids->id[t] == j->mask)
+            n += !divided || t < j->affixes[i].prefix || t >= ids->n - j->affixes[i].suffix ? 1 : 2;
+    return n == 1 ? AOE_OK
+                  : aoei_fail(err, AOE_EFORMAT,
+                              "mask pooling requires exactly one token [MASK] in every text%s; set a prompt such as 'This "
+                              "sentence of \"{text}\" means [MASK].'%s",
+                              divided ? " and in every chunk" : "", n ? ", and remove the token from the text" : "");
+}
+
 /* Tokenizes text or pair i and appends its tokens to c, the result of the task. `ids` is a buffer that is used for all texts of
  * the task. */
 static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
@@ -98,6 +114,8 @@ static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
                          j->max_length, j->affixes[i].prefix + j->affixes[i].suffix);
     if (ids->n == 0 && !j->may_be_empty)
         return aoei_fail(&c->error, AOE_EFORMAT, "the text has no tokens; remove the text");
+    if (j->mask >= 0 && (code = check_mask(j, i, ids, &c->error)))
+        return code;
     for (size_t t = 0; t < ids->n; t++)
         if (ids->id[t] < 0 || (size_t)ids->id[t] >= j->model->config.vocab)
             return fail_token(j->model, ids->id[t], &c->error);
@@ -255,6 +273,7 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
              .types = second && m->config.token_types > 1 && m->tokenizer &&
                       aoei_tokenizer_passes_types(m->tokenizer, m->files.config_json),
              .prompt_index = prompt_index,
+             .mask = !second && s->pooling == AOE_POOLING_MASK ? m->config.mask_id : -1,
              .may_be_empty = flags & MAY_BE_EMPTY};
     j.max_length = flags & COMPLETE ? s->max_length : 0;
     aoei_reranker_template template = {{0}, {0}};
@@ -325,7 +344,7 @@ int aoei_encode_pairs(const aoe_model *m, const aoe_text *first, const aoe_text 
 
 int aoei_encode_with_options(const aoe_model *m, const aoe_text *texts, size_t n, const aoe_encode_options *o,
                              aoei_token_lists *out, size_t *failed, aoe_error *err) {
-    job j = {.model = m, .texts = texts, .n = n, .o = {*o, *o}, .may_be_empty = 1};
+    job j = {.model = m, .texts = texts, .n = n, .o = {*o, *o}, .mask = -1, .may_be_empty = 1};
     j.o[0].lowercase = j.o[1].lowercase = m->settings.lowercase;
     return encode_all(&j, out, failed, err);
 }

@@ -47,6 +47,11 @@ static int read_config(aoei_encoder_config *c, const json_t *config, const char 
 int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const char *folder, aoe_error *err) {
     if (!folder)
         return 0;
+    if (c->paired_state)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the model has the module WeightedLayerPooling, so that its pooling cannot be a mean over two "
+                         "layers; choose another pooling",
+                         dir);
     if (!c->layers || c->arch->layer_slots)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: the module WeightedLayerPooling is not supported by architecture '%s'; remove the module", dir,
@@ -85,16 +90,24 @@ int aoei_layer_pooling_find(aoei_model_files *f, const aoei_encoder_config *c, a
     return 0;
 }
 
+size_t aoei_layer_pooling_states(const aoei_encoder_config *c) {
+    return c->layer_weights ? c->layer_weights : c->paired_state ? c->layers + 1 - c->paired_state : 0;
+}
+
 /* Writes the layer weights to model.safetensors in `folder`. */
 static int write_weights(const aoei_model_contents *m, const char *folder, aoe_error *err) {
-    const size_t n = m->config->layer_weights;
+    const aoei_encoder_config *c = m->config;
+    const size_t n = aoei_layer_pooling_states(c);
     const aoei_st_entry entry = {tensor_name, AOEI_ST_F32, 1, {n}};
     aoei_st_writer *w = NULL;
     char *path = aoei_path_join(folder, "model.safetensors");
     float *row = aoei_malloc_array(n, sizeof *row);
     int rc = path && row ? aoei_st_writer_open(&w, path, &entry, 1, err) : aoei_fail_nomem(err, n * sizeof *row);
     if (!rc) {
-        m->rows->rows(m->rows, row, aoei_pooled_slot(m->config, AOEI_PW_LAYER_WEIGHTS), 0, 1);
+        for (size_t i = 0; i < n; i++) /* the mean of the paired state and the last hidden state */
+            row[i] = i == 0 || i + 1 == n ? 1 : 0;
+        if (c->layer_weights)
+            m->rows->rows(m->rows, row, aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS), 0, 1);
         rc = aoei_st_writer_write(w, row, n * sizeof *row, err);
     }
     if (!rc) {
@@ -109,12 +122,13 @@ static int write_weights(const aoei_model_contents *m, const char *folder, aoe_e
 
 int aoei_layer_pooling_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = m->config;
-    if (!c->layer_weights)
+    if (!aoei_pools_mean_state(c) || (c->paired_state && m->only_adapters))
         return 0;
     char *folder = aoei_path_join(dir, AOEI_LAYER_POOLING_FOLDER),
          *path = folder ? aoei_path_join(folder, "config.json") : NULL;
-    json_t *config = json_pack("{s:I, s:I, s:I}", "word_embedding_dimension", (json_int_t)c->hidden, "layer_start",
-                               (json_int_t)(c->layers + 1 - c->layer_weights), "num_hidden_layers", (json_int_t)c->layers);
+    json_t *config =
+        json_pack("{s:I, s:I, s:I}", "word_embedding_dimension", (json_int_t)c->hidden, "layer_start",
+                  (json_int_t)(c->layers + 1 - aoei_layer_pooling_states(c)), "num_hidden_layers", (json_int_t)c->layers);
     int rc = config && path ? aoei_make_dir(folder, err) : aoei_fail_nomem(err, strlen(dir));
     if (!rc)
         rc = aoei_json_save(config, path, err);

@@ -45,7 +45,7 @@ static int write_modules(const aoei_settings *s, int is_static, int averaged, co
     size_t i;
     int idx = 0, failed = json_array_append_new(list, module_json(idx, "", is_static ? "StaticEmbedding" : "Transformer"));
     idx++;
-    if (s->layer_pooling)
+    if (s->layer_pooling || aoei_pooling_averages_layers(s->pooling))
         failed |= json_array_append_new(list, module_json(idx++, AOEI_LAYER_POOLING_FOLDER, "WeightedLayerPooling"));
     if (!is_static)
         failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
@@ -72,10 +72,11 @@ static int fill_pooling(const aoei_settings *s, size_t hidden, const char *folde
         used[aoei_pooling_part(s->pooling, i)] = 1;
     return save_json(json_pack("{s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "word_embedding_dimension", (json_int_t)hidden,
                                "pooling_mode_cls_token", cls_and_mean || used[AOE_POOLING_CLS], "pooling_mode_mean_tokens",
-                               cls_and_mean || used[AOE_POOLING_LAST_AVG], "pooling_mode_max_tokens",
-                               used[AOE_POOLING_LAST_MAX], "pooling_mode_mean_sqrt_len_tokens", used[AOE_POOLING_MEAN_SQRT_LEN],
-                               "pooling_mode_weightedmean_tokens", used[AOE_POOLING_WEIGHTED_MEAN], "pooling_mode_lasttoken",
-                               used[AOE_POOLING_LAST_TOKEN], "include_prompt", !s->exclude_prompt),
+                               cls_and_mean || used[AOE_POOLING_LAST_AVG] || aoei_pooling_averages_layers(s->pooling),
+                               "pooling_mode_max_tokens", used[AOE_POOLING_LAST_MAX], "pooling_mode_mean_sqrt_len_tokens",
+                               used[AOE_POOLING_MEAN_SQRT_LEN], "pooling_mode_weightedmean_tokens",
+                               used[AOE_POOLING_WEIGHTED_MEAN], "pooling_mode_lasttoken", used[AOE_POOLING_LAST_TOKEN],
+                               "include_prompt", !s->exclude_prompt),
                      folder, "config.json", err);
 }
 

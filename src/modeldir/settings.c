@@ -25,6 +25,9 @@ static const char *const pooling_names[AOE_POOLING_COUNT] = {
     [AOE_POOLING_CELL_LAST] = "cell-last",
     [AOE_POOLING_CELL_MEAN] = "cell-mean",
     [AOE_POOLING_CELL_MAX] = "cell-max",
+    [AOE_POOLING_LAST_TWO_AVG] = "last-two-avg",
+    [AOE_POOLING_LAYER1_LAST_AVG] = "layer1-last-avg",
+    [AOE_POOLING_MASK] = "mask",
 };
 
 /* Names of the concatenations, indexed by the sum of their bits, with a leading "+". Each macro adds the name of one pooling to
@@ -80,8 +83,8 @@ int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
     }
     return aoei_fail(err, AOE_EARG,
                      "unknown pooling '%s'; use cls, mean (or last-avg), max (or last-max), mean-sqrt-len, weighted-mean, "
-                     "last-token, a concatenation of these such as cls+mean, cls-last-avg, first-last-avg, or for a RAN "
-                     "cell-last, cell-mean or cell-max",
+                     "last-token, a concatenation of these such as cls+mean, cls-last-avg, first-last-avg, last-two-avg, "
+                     "layer1-last-avg, mask, or for a RAN cell-last, cell-mean or cell-max",
                      name);
 }
 
@@ -156,7 +159,11 @@ int aoei_prompt_is_prefix(const char *prompt, size_t *len) {
 }
 
 int aoei_pooling_is_portable(aoe_pooling pooling) {
-    return pooling != AOE_POOLING_FIRST_LAST_AVG;
+    return pooling != AOE_POOLING_FIRST_LAST_AVG && pooling != AOE_POOLING_MASK;
+}
+
+int aoei_pooling_averages_layers(aoe_pooling pooling) {
+    return pooling == AOE_POOLING_LAST_TWO_AVG || pooling == AOE_POOLING_LAYER1_LAST_AVG;
 }
 
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size) {

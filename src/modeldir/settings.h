@@ -94,6 +94,9 @@ int aoei_module_list_append(json_t **modules, const char *type, const char *path
 /* Returns 0 if sentence-transformers does not support this pooling of token vectors, so modules.json cannot describe it.
  * Returns 1 for all other poolings. */
 int aoei_pooling_is_portable(aoe_pooling pooling);
+/* Returns 1 if the pooling is a mean over the tokens and over two layers. sentence-transformers supports it with the module
+ * WeightedLayerPooling (layer_pooling.h), which precedes the mean over tokens. */
+int aoei_pooling_averages_layers(aoe_pooling pooling);
 /* Checks whether sentence-transformers, text-embeddings-inference and angle_emb support the settings. If they support all
  * settings, returns NULL. Otherwise, writes a sentence to buf[size] that says why they compute different embeddings, and
  * returns buf. */

@@ -15,9 +15,9 @@
 #include "modeldir/layout.h"
 
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
- * mean-sqrt-len, weighted-mean and concatenations, and version 4 the keys "truncate_dim",
- * "include_prompt" and "layer_pooling" */
-#define MAX_FORMAT_VERSION 4
+ * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
+ * "include_prompt" and "layer_pooling", and version 5 the poolings last-two-avg, layer1-last-avg and mask */
+#define MAX_FORMAT_VERSION 5
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
@@ -182,6 +182,8 @@ static int is_single_dense(const aoei_settings *s) {
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
+    if (p > AOE_POOLING_CELL_MAX && p < AOE_POOLING_COUNT)
+        return 5;
     if (s->truncate_dim || s->exclude_prompt || s->layer_pooling)
         return 4;
     if (p == AOE_POOLING_MEAN_SQRT_LEN || p == AOE_POOLING_WEIGHTED_MEAN || p >= AOE_POOLING_CONCAT)

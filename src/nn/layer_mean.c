@@ -7,7 +7,7 @@
 #include "kernels/kernel_table.h"
 
 typedef struct mean_job {
-    aoei_tensor to, from; /* [N, D] tensor that is changed; hidden state, or gradient of the mean */
+    aoei_tensor to, from; /* [N, D] tensor that is changed; tensor that is added to it */
     double factor;        /* factor of `from` */
     int accumulate;       /* 1: `to` keeps its previous value */
 } mean_job;
@@ -32,15 +32,13 @@ static void add_task(void *arg, size_t row, size_t worker) {
         to[c] = (float)((j->accumulate ? (double)to[c] : 0) + j->factor * element(j->from, row, c));
 }
 
-void aoei_layer_mean_forward(const aoe_context *ctx, aoei_tensor mean, aoei_tensor h, aoei_tensor w, size_t i) {
-    mean_job j = {.to = mean, .from = h, .factor = (double)aoei_f32(w)[i] / sum_of(w), .accumulate = i > 0};
-    aoei_parallel_for(ctx->pool, mean.rows, add_task, &j);
+double aoei_layer_mean_factor(aoei_tensor w, size_t i) {
+    return (double)aoei_f32(w)[i] / sum_of(w);
 }
 
-void aoei_layer_mean_backward(const aoe_context *ctx, aoei_tensor dh, aoei_tensor dmean, aoei_tensor w, size_t i,
-                              int accumulate) {
-    mean_job j = {.to = dh, .from = dmean, .factor = (double)aoei_f32(w)[i] / sum_of(w), .accumulate = accumulate};
-    aoei_parallel_for(ctx->pool, dh.rows, add_task, &j);
+void aoei_layer_mean_add(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, double factor, int accumulate) {
+    mean_job j = {.to = to, .from = from, .factor = factor, .accumulate = accumulate};
+    aoei_parallel_for(ctx->pool, to.rows, add_task, &j);
 }
 
 typedef struct weights_job {

@@ -164,6 +164,8 @@ static void forward_task(void *arg, size_t task, size_t worker) {
         break;
     case AOE_POOLING_CLS_LAST_AVG:
     case AOE_POOLING_LAST_AVG:
+    case AOE_POOLING_LAST_TWO_AVG:
+    case AOE_POOLING_LAYER1_LAST_AVG:
     case AOE_POOLING_FIRST_LAST_AVG:
     case AOE_POOLING_MEAN_SQRT_LEN:
         for (size_t c = 0; c < D; c += COLUMNS)
@@ -176,7 +178,7 @@ static void forward_task(void *arg, size_t task, size_t worker) {
 
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch) {
-    assert(pooling > AOE_POOLING_AUTO && aoei_pooling_over_tokens(pooling));
+    assert(pooling > AOE_POOLING_AUTO && aoei_pooling_over_tokens(pooling) && pooling != AOE_POOLING_MASK);
     const size_t n = aoei_pooling_parts(pooling), D = out.cols / n;
     for (size_t i = 0; i < n; i++) {
         pool_job j = {.ctx = ctx,
@@ -233,6 +235,8 @@ static void backward_task(void *arg, size_t task, size_t worker) {
             d[(max_row(j->last, begin, T, c) - begin) * j->dlast.ld + c] = dout[c];
         break;
     case AOE_POOLING_LAST_AVG:
+    case AOE_POOLING_LAST_TWO_AVG:
+    case AOE_POOLING_LAYER1_LAST_AVG:
     case AOE_POOLING_MEAN_SQRT_LEN:
         spread(j->dlast, begin, T, dout, factor(j->pooling, 0, r));
         break;
@@ -283,9 +287,58 @@ static void backward_concat_task(void *arg, size_t task, size_t worker) {
 
 void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor dlast, aoe_pooling pooling, aoei_tensor dout,
                         aoei_tensor last, const aoei_batch *batch) {
-    assert(pooling > AOE_POOLING_AUTO && aoei_pooling_over_tokens(pooling));
+    assert(pooling > AOE_POOLING_AUTO && aoei_pooling_over_tokens(pooling) && pooling != AOE_POOLING_MASK);
     pool_job j = {.ctx = ctx, .pooling = pooling, .out = dout, .last = last, .dfirst = dfirst, .dlast = dlast, .batch = batch};
     aoei_parallel_for(ctx->pool, batch->n_texts, pooling >= AOE_POOLING_CONCAT ? backward_concat_task : backward_task, &j);
+}
+
+typedef struct token_job {
+    const aoe_context *ctx;
+    aoei_tensor pooled; /* [n_texts, D] pooled vectors, or their gradients */
+    aoei_tensor tokens; /* [N, D] token vectors, or their gradients */
+    const aoei_batch *batch;
+    int32_t id;
+} token_job;
+
+/* Returns the index of the first token of a text with the id of the job, or the index after the last token of the text. */
+static size_t find_token(const token_job *j, size_t text) {
+    size_t t = j->batch->offsets[text];
+    while (t < j->batch->offsets[text + 1] && j->batch->ids[t] != j->id)
+        t++;
+    return t;
+}
+
+static void token_forward_task(void *arg, size_t text, size_t worker) {
+    const token_job *j = arg;
+    const size_t t = find_token(j, text), D = j->pooled.cols;
+    float *out = aoei_tensor_at(j->pooled, text, 0);
+    (void)worker;
+    if (t < j->batch->offsets[text + 1])
+        read_row(j->ctx, out, j->tokens, t, 0, D);
+    else
+        memset(out, 0, D * sizeof *out);
+}
+
+static void token_backward_task(void *arg, size_t text, size_t worker) {
+    const token_job *j = arg;
+    const size_t found = find_token(j, text), D = j->pooled.cols;
+    (void)worker;
+    for (size_t t = j->batch->offsets[text]; t < j->batch->offsets[text + 1]; t++)
+        if (t == found)
+            memcpy(aoei_tensor_at(j->tokens, t, 0), aoei_tensor_at(j->pooled, text, 0), D * sizeof(float));
+        else
+            memset(aoei_tensor_at(j->tokens, t, 0), 0, D * sizeof(float));
+}
+
+void aoei_pool_token_forward(const aoe_context *ctx, aoei_tensor out, aoei_tensor last, const aoei_batch *batch, int32_t id) {
+    token_job j = {.ctx = ctx, .pooled = out, .tokens = last, .batch = batch, .id = id};
+    aoei_parallel_for(ctx->pool, batch->n_texts, token_forward_task, &j);
+}
+
+void aoei_pool_token_backward(const aoe_context *ctx, aoei_tensor dlast, aoei_tensor dout, const aoei_batch *batch,
+                              int32_t id) {
+    token_job j = {.ctx = ctx, .pooled = dout, .tokens = dlast, .batch = batch, .id = id};
+    aoei_parallel_for(ctx->pool, batch->n_texts, token_backward_task, &j);
 }
 
 /* Scales one row to unit length. If its length is less than 1e-12, the row is divided by 1e-12. */

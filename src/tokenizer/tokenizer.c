@@ -323,6 +323,14 @@ int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len)
     return added != (size_t)-1 ? t->added.token[added].id : aoei_vocab_id(aoei_subword_vocab(&t->model), token, len);
 }
 
+int32_t aoei_tokenizer_mask_id(const aoe_tokenizer *t) {
+    static const char *const names[] = {"[MASK]", "<mask>"};
+    int32_t id = -1;
+    for (size_t i = 0; i < sizeof names / sizeof *names && id < 0; i++)
+        id = aoei_tokenizer_id(t, names[i], strlen(names[i]));
+    return id;
+}
+
 void aoei_tokenizer_kinds(const aoe_tokenizer *t, uint8_t *kind, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const aoe_text token = aoe_tokenizer_token(t, (int32_t)i);

@@ -18,6 +18,8 @@ int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const ao
 /* Returns the id of the token token[len], or -1 if the tokenizer has no such token. Added tokens take precedence over the
  * vocabulary. */
 int32_t aoei_tokenizer_id(const aoe_tokenizer *t, const char *token, size_t len);
+/* Returns the id of the token [MASK] or <mask>, or -1 if the tokenizer has neither. */
+int32_t aoei_tokenizer_mask_id(const aoe_tokenizer *t);
 /* The kind of a token. Whole-word masking uses the kinds to find the tokens of a word. */
 typedef enum aoei_token_kind {
     AOEI_TOKEN_NONE,         /* no token has this id */

@@ -13,17 +13,14 @@
 #include <string.h>
 
 int aoei_masking_create(aoei_masking *m, const aoe_model *model, double rate, size_t longest, aoe_error *err) {
-    static const char *const names[] = {"[MASK]", "<mask>"};
     memset(m, 0, sizeof *m);
     m->rate = rate;
-    m->mask = -1;
+    m->mask = aoei_tokenizer_mask_id(model->tokenizer);
     m->vocab = aoe_tokenizer_vocab_size(model->tokenizer);
     m->vocab = m->vocab < model->config.vocab
                    ? m->vocab
                    : model->config.vocab; /* number of ids that both the tokenizer and the model have */
     m->longest = longest;
-    for (size_t i = 0; i < sizeof names / sizeof *names && m->mask < 0; i++)
-        m->mask = aoei_tokenizer_id(model->tokenizer, names[i], strlen(names[i]));
     if (m->mask < 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the tokenizer has no [MASK] token; add one to its vocabulary",
                          model->files.dir);

@@ -285,6 +285,57 @@ static void test_layer_weights(void **state) {
     }
 }
 
+static void last_two_states(aoei_encoder_config *c) {
+    c->paired_state = c->layers - 1;
+}
+
+static void first_and_last_state(aoei_encoder_config *c) {
+    c->layers = 3;
+    c->paired_state = 1;
+}
+
+static void last_two_states_of_llama(aoei_encoder_config *c) {
+    tiny_llama(c);
+    c->layers = 3;
+    c->paired_state = 2;
+}
+
+static void first_and_last_state_of_llama(aoei_encoder_config *c) {
+    tiny_llama(c);
+    c->layers = 3;
+    c->paired_state = 1;
+}
+
+/* Tests the poolings that compute the mean of two layers. */
+static void test_paired_states(void **state) {
+    (void)state;
+    static void (*const options[])(aoei_encoder_config * c) = {last_two_states, first_and_last_state, last_two_states_of_llama,
+                                                               first_and_last_state_of_llama};
+    for (size_t i = 0; i < 8; i++) {
+        tiny_model shape = tiny_defaults();
+        problem p;
+        shape.options = options[i % 4];
+        problem_create_of(&p, i / 4 ? AOEI_TIER_C : test_best_tier(), &shape, i / 4 > 0);
+        check(&p, i % 2 ? AOE_POOLING_LAYER1_LAST_AVG : AOE_POOLING_LAST_TWO_AVG, &objectives[OBJECTIVES - 1], i / 4 > 0);
+        problem_destroy(&p);
+    }
+}
+
+/* Tests the state of one token, which has another position in every text. */
+static void test_mask(void **state) {
+    (void)state;
+    problem p;
+    problem_create(&p, test_best_tier(), 0, 1);
+    p.config.mask_id = p.step.config.mask_id = 3;
+    for (size_t i = 0; i < TEXTS; i++) {
+        int32_t *ids = p.step.buffer.ids + p.step.buffer.batch.offsets[i];
+        for (size_t t = 0; t < lengths[i]; t++)
+            ids[t] = t == (i == 6 ? 2 : i) % lengths[i] ? 3 : ids[t] == 3 ? 4 : ids[t];
+    }
+    check(&p, AOE_POOLING_MASK, &objectives[OBJECTIVES - 1], 1);
+    problem_destroy(&p);
+}
+
 /* Tests the factor `scale` of the gradient and the accumulation of gradients. Two calls with a scale of 0.5 must give the
  * gradient of one call with a scale of 1. */
 static void test_scale_and_sum(void **state) {
@@ -353,9 +404,9 @@ static void test_update(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_on_best_tier),  cmocka_unit_test(test_other_tiers),
-                                       cmocka_unit_test(test_activations),   cmocka_unit_test(test_architectures),
-                                       cmocka_unit_test(test_layer_weights), cmocka_unit_test(test_scale_and_sum),
-                                       cmocka_unit_test(test_update)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_on_best_tier),  cmocka_unit_test(test_other_tiers),   cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_architectures), cmocka_unit_test(test_layer_weights), cmocka_unit_test(test_paired_states),
+        cmocka_unit_test(test_mask),          cmocka_unit_test(test_scale_and_sum), cmocka_unit_test(test_update)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

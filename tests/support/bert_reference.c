@@ -371,15 +371,18 @@ static void embedding(const bert_reference *r, double *x, size_t text, size_t T)
     free(e);
 }
 
-/* Adds hidden state `index`, x[n], to mean[n], the weighted mean of the last hidden states. */
+/* Adds hidden state `index`, x[n], to mean[n], the weighted mean of hidden states. */
 static void add_to_mean(const bert_reference *r, double *mean, const double *x, size_t index, size_t n) {
-    const size_t first = r->config->layers + 1 - r->config->layer_weights;
-    const double *w = r->weights[aoei_pooled_slot(r->config, AOEI_PW_LAYER_WEIGHTS)];
-    double sum = 0;
-    for (size_t i = 0; i < r->config->layer_weights; i++)
+    const aoei_encoder_config *c = r->config;
+    const size_t first = c->layers + 1 - c->layer_weights;
+    const double *w = c->layer_weights ? r->weights[aoei_pooled_slot(c, AOEI_PW_LAYER_WEIGHTS)] : NULL;
+    double sum = 0, factor = index == c->paired_state || index == c->layers ? 0.5 : 0;
+    for (size_t i = 0; i < c->layer_weights; i++)
         sum += w[i];
-    for (size_t i = 0; i < n && index >= first; i++)
-        mean[i] += w[index - first] / sum * x[i];
+    if (w)
+        factor = index >= first ? w[index - first] / sum : 0;
+    for (size_t i = 0; i < n; i++)
+        mean[i] += factor * x[i];
 }
 
 void bert_reference_forward(bert_reference *r) {
@@ -390,7 +393,7 @@ void bert_reference_forward(bert_reference *r) {
         double *x = r->last + begin * D;
         embedding(r, x, text, T);
         memcpy(r->first + begin * D, x, T * D * sizeof *x);
-        double *mean = c->layer_weights ? calloc(T * D, sizeof *mean) : NULL;
+        double *mean = aoei_pools_mean_state(c) ? calloc(T * D, sizeof *mean) : NULL;
         for (size_t l = 0; l < c->layers; l++) {
             if (mean)
                 add_to_mean(r, mean, x, l, T * D);
@@ -411,6 +414,9 @@ void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *o
     for (size_t text = 0; text < r->batch->n_texts; text++) {
         const size_t begin = r->batch->offsets[text], T = r->batch->offsets[text + 1] - begin;
         const double *h = r->last + begin * D, *h0 = r->first + begin * D;
+        size_t mask = 0;
+        while (pooling == AOE_POOLING_MASK && r->batch->ids[begin + mask] != r->config->mask_id)
+            mask++;
         for (size_t c = 0; c < D; c++) {
             double mean = 0, mean0 = 0, largest = h[c], weighted = 0;
             for (size_t t = 0; t < T; t++) {
@@ -419,14 +425,17 @@ void bert_reference_pool(const bert_reference *r, aoe_pooling pooling, double *o
                 weighted += (double)(t + 1) * h[t * D + c] / ((double)T * (double)(T + 1) / 2);
                 largest = h[t * D + c] > largest ? h[t * D + c] : largest;
             }
-            out[text * D + c] = pooling == AOE_POOLING_CLS              ? h[c]
-                                : pooling == AOE_POOLING_CLS_LAST_AVG   ? (h[c] + mean) / 2
-                                : pooling == AOE_POOLING_LAST_AVG       ? mean
-                                : pooling == AOE_POOLING_LAST_MAX       ? largest
-                                : pooling == AOE_POOLING_FIRST_LAST_AVG ? (mean0 + mean) / 2
-                                : pooling == AOE_POOLING_MEAN_SQRT_LEN  ? mean * sqrt((double)T)
-                                : pooling == AOE_POOLING_WEIGHTED_MEAN  ? weighted
-                                                                        : h[(T - 1) * D + c];
+            out[text * D + c] = pooling == AOE_POOLING_CLS               ? h[c]
+                                : pooling == AOE_POOLING_CLS_LAST_AVG    ? (h[c] + mean) / 2
+                                : pooling == AOE_POOLING_LAST_AVG        ? mean
+                                : pooling == AOE_POOLING_LAST_TWO_AVG    ? mean
+                                : pooling == AOE_POOLING_LAYER1_LAST_AVG ? mean
+                                : pooling == AOE_POOLING_MASK            ? h[mask * D + c]
+                                : pooling == AOE_POOLING_LAST_MAX        ? largest
+                                : pooling == AOE_POOLING_FIRST_LAST_AVG  ? (mean0 + mean) / 2
+                                : pooling == AOE_POOLING_MEAN_SQRT_LEN   ? mean * sqrt((double)T)
+                                : pooling == AOE_POOLING_WEIGHTED_MEAN   ? weighted
+                                                                         : h[(T - 1) * D + c];
         }
     }
 }

@@ -263,6 +263,91 @@ static void computes_the_mean_of_layers(void **state) {
     free(folder);
 }
 
+/* The poolings last-two-avg and layer1-last-avg are the mean of the embeddings of two hidden states. sentence-transformers
+ * computes them with WeightedLayerPooling, so that the embeddings are bit-identical if aoe.json is missing. */
+static void computes_the_mean_of_two_layers(void **state) {
+    (void)state;
+    static const float one[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    static const struct {
+        aoe_pooling pooling;
+        size_t layer;
+    } cases[] = {{AOE_POOLING_LAST_TWO_AVG, 1}, {AOE_POOLING_LAYER1_LAST_AVG, 1}};
+    char *folder = test_path(test_dir, "1_Pooling"), *to = test_path(test_dir, "saved"), *config = strdup(test_config_json);
+    float alone[3][TEXTS * MAX_DIMS], got[TEXTS * MAX_DIMS], again[TEXTS * MAX_DIMS];
+    aoe_model *m;
+    aoe_error err;
+    aoe_model_options o;
+    aoe_model_options_defaults(&o);
+    mkdir(folder, 0777);
+    test_model_write(test_dir, NULL);
+    put_modules(layer_modules);
+    config = realloc(config, strlen(config) + 100);
+    strcpy(strrchr(config, '}'), ", \"output_hidden_states\": true}");
+    free(test_write_text(test_dir, "config.json", config));
+    for (size_t i = 0; i < 3; i++) {
+        put_layer_weights(one[i], 3);
+        embed(test_dir, NULL, AOE_CHUNK_FIRST, alone[i]);
+    }
+    o.pooling = AOE_POOLING_LAST_TWO_AVG;
+    assert_int_equal(aoe_model_open(&m, test_model_context, test_dir, &o, &err), AOE_EUNSUPPORTED);
+    FRAGMENT(err, "the model has the module WeightedLayerPooling");
+    free(test_write_text(test_dir, "config.json", test_config_json));
+    put_modules("[" MODULE("", "Transformer") ", " MODULE("1_Pooling", "Pooling") "]");
+    for (size_t k = 0; k < 2; k++) {
+        char text[100], *own = test_path(to, "aoe.json");
+        snprintf(text, sizeof text, "{\"format_version\": 5, \"pooling\": \"%s\"}", aoe_pooling_name(cases[k].pooling));
+        o.pooling = cases[k].pooling;
+        embed(test_dir, &o, AOE_CHUNK_FIRST, got);
+        for (size_t i = 0; i < (size_t)TEXTS * 8; i++)
+            assert_true(fabs((double)got[i] - ((double)alone[cases[k].layer][i] + (double)alone[2][i]) / 2) < 1e-6);
+        free(test_write_text(test_dir, "aoe.json", text));
+        resave(to);
+        embed(to, NULL, AOE_CHUNK_FIRST, again);
+        assert_memory_equal(again, got, (size_t)TEXTS * 8 * sizeof *got);
+        o.pooling = AOE_POOLING_LAST_AVG;
+        embed(to, &o, AOE_CHUNK_FIRST, again);
+        assert_memory_equal(again, alone[2], (size_t)TEXTS * 8 * sizeof *got);
+        assert_int_equal(remove(own), 0);
+        embed(to, NULL, AOE_CHUNK_FIRST, again);
+        assert_memory_equal(again, got, (size_t)TEXTS * 8 * sizeof *got);
+        free(own);
+    }
+    free(config);
+    free(to);
+    free(folder);
+}
+
+/* Mask pooling uses the state of the token [MASK] of the prompt, and rejects texts without or with several of them. */
+static void pools_the_mask_token(void **state) {
+    (void)state;
+    float got[TEXTS * MAX_DIMS], cls[TEXTS * MAX_DIMS];
+    aoe_model *m;
+    aoe_embedder *e;
+    aoe_error err;
+    aoe_model_options o;
+    aoe_text t = aoe_text_of("a [MASK]");
+    test_model_write(test_dir, NULL);
+    aoe_model_options_defaults(&o);
+    o.prompt = "{text} [MASK]";
+    o.pooling = AOE_POOLING_MASK;
+    embed(test_dir, &o, AOE_CHUNK_FIRST, got);
+    o.pooling = AOE_POOLING_CLS;
+    embed(test_dir, &o, AOE_CHUNK_FIRST, cls);
+    assert_memory_not_equal(got, cls, 8 * sizeof *got);
+    o.pooling = AOE_POOLING_MASK;
+    for (int k = 0; k < 2; k++) {
+        m = test_model_open(test_model_context, test_dir, &o);
+        assert_int_equal(aoe_embedder_create(&e, m, NULL, &err), 0);
+        assert_int_equal(aoe_embed(e, &t, 1, got, NULL, &err), AOE_EFORMAT);
+        FRAGMENT(err, "mask pooling requires exactly one token [MASK] in every text");
+        assert_int_equal(strstr(err.message, "remove the token from the text") != NULL, !k);
+        aoe_embedder_destroy(e);
+        aoe_model_close(m);
+        o.prompt = NULL;
+        t = aoe_text_of("a");
+    }
+}
+
 static void rejects_invalid_layer_weights(void **state) {
     (void)state;
     static const float weights[3] = {1, 1, 1};
@@ -346,6 +431,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(truncates_after_all_modules, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(leaves_out_the_prompt, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(computes_the_mean_of_layers, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(computes_the_mean_of_two_layers, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(pools_the_mask_token, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(rejects_invalid_layer_weights, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(reports_failed_allocations, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(keeps_the_similarity, test_dir_set_up, test_dir_tear_down),
