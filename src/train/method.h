@@ -53,7 +53,7 @@ typedef struct aoei_method {
      * the options are used. */
     void (*weights)(aoe_objective_options *j, aoe_example_kind kind);
     /* Sets the fields of *file_loss for a file and checks its labels. d: examples of the file. Errors: AOE_EARG,
-     * AOE_EFORMAT. */
+     * AOE_EFORMAT. NULL: there is nothing to set. */
     int (*file_loss)(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
                      aoe_error *err);
     /* Adds a layer to the model. highest: highest label of all training files. NULL: no layer is added. */

@@ -81,16 +81,6 @@ static void in_batch_weights(aoe_objective_options *j, aoe_example_kind kind) {
     j->joint = 0;
 }
 
-static int in_batch_file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                              aoe_error *err) {
-    (void)l;
-    (void)o;
-    (void)file;
-    (void)d;
-    (void)err;
-    return AOE_OK;
-}
-
 /* Requests the second encoder, and adds the learned scale of the cosines as a head with one weight. */
 static int scaled_encoders(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     const float scale = (float)log(1 / o->objective.tau_ibn);
@@ -127,5 +117,4 @@ const aoei_method aoei_method_ct_in_batch = {
     .load = load,
     .weights = in_batch_weights,
     .step_loss = &aoei_loss_of_scaled_directions,
-    .file_loss = in_batch_file_loss,
     .layer = scaled_encoders};

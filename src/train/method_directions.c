@@ -61,17 +61,6 @@ static int describe_gist(const aoe_train_options *o, json_t *record) {
     return bad;
 }
 
-/* There is nothing to set: the loss uses no labels. */
-static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                     aoe_error *err) {
-    (void)l;
-    (void)o;
-    (void)file;
-    (void)d;
-    (void)err;
-    return AOE_OK;
-}
-
 const aoei_method aoei_method_symmetric = {
     .name = "symmetric",
     .about = "contrastive loss from queries to documents and from documents to queries, or in the directions of "
@@ -82,8 +71,7 @@ const aoei_method aoei_method_symmetric = {
     .check = check_directions,
     .describe = describe_symmetric,
     .weights = weights,
-    .step_loss = &aoei_loss_of_directions,
-    .file_loss = file_loss};
+    .step_loss = &aoei_loss_of_directions};
 
 const aoei_method aoei_method_gist = {
     .name = "gist",
@@ -96,5 +84,4 @@ const aoei_method aoei_method_gist = {
     .check = check_guide,
     .describe = describe_gist,
     .weights = gist_weights,
-    .step_loss = &aoei_loss_of_guided_directions,
-    .file_loss = file_loss};
+    .step_loss = &aoei_loss_of_guided_directions};

@@ -78,12 +78,17 @@ static int check_objective(const aoe_objective_options *j, aoe_error *err) {
     return aoei_check_option("options.ibn_threshold", j->ibn_threshold, err);
 }
 
-int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
+int aoei_method_find(const aoei_method **m, aoe_method number, aoe_error *err) {
+    if (number < 0 || number >= AOE_METHOD_COUNT)
+        return aoei_fail(err, AOE_EARG, "method %d is unknown; use a value of aoe_method", (int)number);
+    *m = methods[number];
+    return AOE_OK;
+}
+
+int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err) {
     const int code = check_objective(&o->objective, err);
     if (code)
         return code;
-    if (o->method < 0 || o->method >= AOE_METHOD_COUNT)
-        return aoei_fail(err, AOE_EARG, "method %d is unknown; use a value of aoe_method", (int)o->method);
     if (!aoei_is_auto(o->label_max) && !(o->label_max > 0 && isfinite(o->label_max)))
         return aoei_fail(err, AOE_EARG,
                          "options.label_max is %g; give a finite number above 0, the label that means a cosine of 1",
@@ -93,11 +98,11 @@ int aoei_method_check(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.classes is %zu; give %zu to %d", o->classes, min_classes, AOEI_MAX_CLASSES);
     if (o->method != AOE_METHOD_CROSS_ENCODER && o->new_head)
         return aoei_fail(err, AOE_EARG, "options.new_head: only options.method cross-encoder trains a classification head");
-    return methods[o->method]->check ? methods[o->method]->check(o, err) : AOE_OK;
+    return m->check ? m->check(o, err) : AOE_OK;
 }
 
-int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err) {
-    const aoei_method *m = methods[o->method];
+int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o,
+                     size_t number, aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
     aoe_table_options table = file->table;
     table.allow_empty = 0;
@@ -108,9 +113,8 @@ int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_trai
     return code;
 }
 
-int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
-                     aoe_error *err) {
-    const aoei_method *m = methods[o->method];
+int aoei_method_loss(const aoei_method *m, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number,
+                     const aoei_dataset *d, aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
     file_loss->has_labels = d->kind == AOE_EXAMPLES_PAIRS;
     file_loss->copies = d->kind == AOE_EXAMPLES_TEXTS ? 2 : 1;
@@ -122,13 +126,5 @@ int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size
         return aoei_fail(err, AOE_EARG,
                          "%s: options.method %s trains on %s, not on %s; give other data or choose another method", file->path,
                          m->name, m->supported, aoei_kind_name(d->kind));
-    return m->file_loss(file_loss, o, file, d, err);
-}
-
-const aoei_method *aoei_method_of(const aoe_train_options *o) {
-    return methods[o->method];
-}
-
-int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
-    return methods[o->method]->layer ? methods[o->method]->layer(o, m, highest, err) : AOE_OK;
+    return m->file_loss ? m->file_loss(file_loss, o, file, d, err) : AOE_OK;
 }

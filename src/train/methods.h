@@ -8,22 +8,20 @@
 
 #include "train/method.h"
 
+/* Sets *m to a method. Errors: AOE_EARG if there is no such method. */
+int aoei_method_find(const aoei_method **m, aoe_method number, aoe_error *err);
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */
-int aoei_method_check(const aoe_train_options *o, aoe_error *err);
+int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err);
 /* Reads the examples of the file o->data[number] as the method requires. If the method uses only positive pairs, other pairs
  * are dropped and file_loss->threshold is set. The caller frees *e, even if this function fails. */
-int aoei_method_load(aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, aoe_error *err);
+int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o,
+                     size_t number, aoe_error *err);
 /* Sets the fields of *file_loss for the file o->data[number]. aoei_method_load must have initialized *file_loss. d: examples
  * of the file. Errors:
  * - AOE_EARG if the method does not support this kind of examples, no objective for it has a positive weight, no label
  *   reaches the threshold of positive pairs, or a label is above options.label_max
  * - AOE_EFORMAT if the labels are unusable, for example if all labels are equal */
-int aoei_method_loss(aoei_file_loss *file_loss, const aoe_train_options *o, size_t number, const aoei_dataset *d,
-                     aoe_error *err);
-/* Returns the method of the run. The options must have been checked. */
-const aoei_method *aoei_method_of(const aoe_train_options *o);
-/* Adds a layer to the model, if the method trains one. The layer follows the pooling; it is a dense layer, a projection or a
- * classifier. A dense layer is not added if the model already has one. highest: highest label of all training files. */
-int aoei_method_layer(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
+int aoei_method_loss(const aoei_method *m, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number,
+                     const aoei_dataset *d, aoe_error *err);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "train/matryoshka.h"
 #include "train/pair_step.h"
+#include "train/pair_task.h"
 #include "train/batch_plan.h"
 #include "train/method_cross_encoder.h"
 #include "train/methods.h"
@@ -32,6 +33,7 @@ enum { MAX_WEIGHT = 10000 };
 typedef struct pair_task {
     aoei_task task;             /* functions that the trainer calls */
     const aoe_train_options *o; /* checked options; borrowed */
+    const aoei_method *method;  /* method of the run; borrowed */
     aoei_source *sources;       /* [o->n_data] examples of each file; owned */
     aoei_file_loss *losses;     /* [o->n_data] loss of each file; owned */
     size_t arity;               /* maximum number of texts in an example */
@@ -73,7 +75,7 @@ void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
     d->ibn_threshold = AOE_AUTO;
 }
 
-static int check_options(const aoe_train_options *o, aoe_error *err) {
+static int check_options(const aoei_method *method, const aoe_train_options *o, aoe_error *err) {
     if (!o || !o->args.model || !o->n_data || !o->args.output)
         return aoei_fail(err, AOE_EARG, "training needs options.model, options.data and options.output");
     for (size_t i = 0; i < o->n_data; i++) {
@@ -97,7 +99,7 @@ static int check_options(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG,
                          "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
     const int code = aoei_matryoshka_check(o, err);
-    return code ? code : aoei_method_check(o, err);
+    return code ? code : aoei_method_check(method, o, err);
 }
 
 /* Creates the data set of a cross-encoder. Positives and plain texts have no negative pairs, so they are not joined, and
@@ -130,7 +132,7 @@ static void note_prompts(const aoei_trainer *t, const aoe_train_data *o, aoe_exa
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
     aoei_source *source = &p->sources[number];
-    int code = aoei_method_load(e, &p->losses[number], p->o, number, err);
+    int code = aoei_method_load(p->method, e, &p->losses[number], p->o, number, err);
     if (!code && e->skipped)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were skipped", o->path, e->skipped);
     if (!code && e->dropped)
@@ -147,7 +149,7 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     if (!code && !p->task.cross_encoder)
         note_prompts(t, o, source->data.kind);
     if (!code)
-        code = aoei_method_loss(&p->losses[number], p->o, number, &source->data, err);
+        code = aoei_method_loss(p->method, &p->losses[number], p->o, number, &source->data, err);
     if (!code) /* a text that occurred twice in a batch would be a negative of itself */
         source->distinct = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
                            (p->losses[number].objective.w_ibn > 0 || p->losses[number].objective.w_cln > 0);
@@ -189,7 +191,7 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
     if (!code && !triplets && fabs(p->o->objective.hard_negative) > 0)
         code = aoei_fail(err, AOE_EARG, "options.hard_negative is %g, but no file contains triplets; set it to 0",
                          p->o->objective.hard_negative);
-    return code ? code : aoei_method_layer(p->o, t->base, highest, err);
+    return code || !p->method->layer ? code : p->method->layer(p->o, t->base, highest, err);
 }
 
 static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
@@ -279,7 +281,7 @@ static int describe(const aoei_task *task, json_t *r) {
     int bad = 0;
     for (size_t i = 0; i < o->n_data; i++) {
         bad |= json_array_append_new(names, aoei_name_json(o->data[i].path));
-        bad |= json_array_append_new(sources, describe_source(aoei_method_of(o), &o->data[i], &p->sources[i], &p->losses[i]));
+        bad |= json_array_append_new(sources, describe_source(p->method, &o->data[i], &p->sources[i], &p->losses[i]));
     }
     bad |= json_object_set_new(r, "data", names);
     bad |= json_object_set_new(r, "sources", sources);
@@ -289,7 +291,7 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "batch_size", json_integer((json_int_t)o->batch_size));
     bad |= json_object_set_new(r, "accumulate", json_integer((json_int_t)o->accumulate));
     bad |= json_object_set_new(r, "allow_duplicates", json_boolean(o->allow_duplicates));
-    bad |= json_object_set_new(r, "method", json_string(aoe_method_name(o->method)));
+    bad |= json_object_set_new(r, "method", json_string(p->method->name));
     bad |= json_object_set_new(r, "w_cosine", json_real(j->w_cosine));
     bad |= json_object_set_new(r, "w_ibn", json_real(j->w_ibn));
     bad |= json_object_set_new(r, "w_angle", json_real(j->w_angle));
@@ -302,8 +304,8 @@ static int describe(const aoei_task *task, json_t *r) {
     bad |= json_object_set_new(r, "classes", o->classes != AOE_AUTO ? json_integer((json_int_t)o->classes) : json_null());
     if (task->cross_encoder)
         bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
-    if (aoei_method_of(o)->describe)
-        bad |= aoei_method_of(o)->describe(o, r);
+    if (p->method->describe)
+        bad |= p->method->describe(o, r);
     bad |= aoei_matryoshka_describe(o, r);
     bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
@@ -325,7 +327,7 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
             return code;
         /* If the weight of a file is above 1, or if random texts are added, a batch may contain its longest example several
          * times. */
-        if ((p->sources[i].weight > 1 || aoei_method_of(p->o)->negatives) && max_tokens < n * d->arity * d->longest)
+        if ((p->sources[i].weight > 1 || p->method->negatives) && max_tokens < n * d->arity * d->longest)
             max_tokens = n * d->arity * d->longest;
         max_tokens *= p->losses[i].copies;
         *longest = d->longest > *longest ? d->longest : *longest;
@@ -336,7 +338,7 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
 
 /* Returns the number of pairs that an example becomes in a batch. */
 static size_t pairs_per_example(const pair_task *p) {
-    return 1 + (aoei_method_of(p->o)->negatives ? p->o->negatives : 0);
+    return 1 + (p->method->negatives ? p->o->negatives : 0);
 }
 
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
@@ -356,7 +358,7 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                    .type = t->base->type,
                                    .recompute = t->o->recompute,
                                    .chunk_pairs = factor * p->o->cache_chunk < pairs ? factor * p->o->cache_chunk : 0,
-                                   .loss = aoei_method_of(p->o)->step_loss,
+                                   .loss = p->method->step_loss,
                                    .teacher_dims = p->has_teacher ? p->teacher.dims : 0,
                                    .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL};
     int code = measure(p, pairs, &step.longest, &step.tokens, err);
@@ -435,7 +437,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         const aoei_planned_batch *batch = &p->batches.batch[i];
         const aoei_file_loss *file_loss = &p->losses[batch->source];
         aoe_objective_result r;
-        text = aoei_method_of(p->o)->twin ? fill_twin_batch(p, t, batch, step, text) : fill_batch(p, batch, text);
+        text = p->method->twin ? fill_twin_batch(p, t, batch, step, text) : fill_batch(p, batch, text);
         const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
                                                  file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
         if (code)
@@ -456,12 +458,18 @@ static int evaluate(aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, do
 }
 
 int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
+    const aoei_method *method;
     AOEI_CHECK(err, ctx);
     AOEI_OPTIONS(aoe_train_options, o, err);
-    int code = check_options(o, err);
+    const int code = aoei_method_find(&method, o->method, err);
+    return code ? code : aoei_train_with_method(ctx, o, method, err);
+}
+
+int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const aoei_method *method, aoe_error *err) {
+    int code = check_options(method, o, err);
     if (code)
         return code;
-    pair_task p = {.o = o, .has_teacher = aoei_has_teacher(o)};
+    pair_task p = {.o = o, .method = method, .has_teacher = aoei_has_teacher(o)};
     p.task = (aoei_task){.self = &p,
                          .load = load,
                          .describe = describe,
