@@ -298,6 +298,12 @@ typedef enum aoe_method {
     /* texts of any file: two encoders as for CT, in-batch negatives; tau_ibn is the temperature at the start, which is learned
      */
     AOE_METHOD_CT_IN_BATCH,
+    /* texts of any file; the two copies of a text, transformed by `views`, are a positive pair, and all other copies in the
+     * batch are negatives: in-batch negatives as in aoe_objective, without groups; w_ibn, tau_ibn */
+    AOE_METHOD_CONSERT,
+    /* pairs: cross entropy as for SBERT_CLASSIFICATION, from the first copies, plus the loss of CONSERT for the first texts and
+     * for the second texts; labels are classes; features, w_ibn, tau_ibn */
+    AOE_METHOD_CONSERT_SUP,
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -315,6 +321,25 @@ typedef struct aoe_prefix {
 
 enum { AOE_MAX_PREFIXES = 16 /* maximum number of prefixes */ };
 
+/* A view: a transformation of a copy of a text (CONSERT, CONSERT_SUP). Cuts apply to the output of the embedding layer. Nothing
+ * is rescaled. */
+typedef enum aoe_view_kind {
+    AOE_VIEW_PLAIN,       /* no transformation */
+    AOE_VIEW_SHUFFLE,     /* the positions of the tokens are permuted; the order of the tokens does not change */
+    AOE_VIEW_FEATURE_CUT, /* floor(rate D) of the D columns are 0 for all tokens of the text */
+    AOE_VIEW_TOKEN_CUT    /* floor(rate n) of the n tokens are 0; special tokens are counted and drawn like other tokens */
+} aoe_view_kind;
+
+typedef struct aoe_view {
+    aoe_view_kind kind;
+    double rate; /* FEATURE_CUT, TOKEN_CUT: fraction of columns or tokens, above 0 and below 1; otherwise ignored */
+} aoe_view;
+
+enum { AOE_VIEWS = 2 /* copies of a text */ };
+
+/* Parses a view: "none", "shuffle", "feature-cut:RATE" or "token-cut:RATE". Errors: AOE_EARG. */
+AOE_API int aoe_view_parse(aoe_view *v, const char *text, aoe_error *AOE_NULLABLE err);
+
 typedef struct aoe_train_options {
     size_t struct_size; /* set by aoe_train_options_defaults */
     aoe_training_args args;
@@ -323,11 +348,14 @@ typedef struct aoe_train_options {
     size_t n_data;
     aoe_method method;               /* default AOE_METHOD_ANGLE */
     aoe_objective_options objective; /* weights and temperatures of the losses; its ibn_threshold is AOE_AUTO */
-    double label_max;     /* SBERT_REGRESSION: label that corresponds to a cosine of 1; AOE_AUTO (default): highest label of the
-                             file */
-    size_t classes;       /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1. CROSS_ENCODER: 1
-                             (AUTO, default): one score per pair; the loss is the binary cross entropy, and a label divided by
-                             label_max is the target. 2 or more: labels are classes; the loss is the cross entropy */
+    double label_max; /* SBERT_REGRESSION: label that corresponds to a cosine of 1; AOE_AUTO (default): highest label of the
+                         file */
+    size_t classes;   /* SBERT_CLASSIFICATION: number of classes; AOE_AUTO (default): highest label + 1. CROSS_ENCODER: 1
+                         (AUTO, default): one score per pair; the loss is the binary cross entropy, and a label divided by
+                         label_max is the target. 2 or more: labels are classes; the loss is the cross entropy */
+    aoe_view views[AOE_VIEWS]; /* CONSERT, CONSERT_SUP: transformations of the copies of each text. Default: PLAIN;
+                                  aoe_train_method_defaults sets a feature cut of 0.2 and SHUFFLE for CONSERT, and PLAIN and a
+                                  token cut of 0.1 for CONSERT_SUP */
     int new_head;         /* CROSS_ENCODER: 1: replace the classification head of the start model by a new one; default 0 */
     int no_projection;    /* SIMCSE methods: 1: train without the dense layer with tanh after the pooling; default 0 */
     int allow_duplicates; /* 1: a text may occur several times in a contrastive batch; default 0 */

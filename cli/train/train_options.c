@@ -118,6 +118,24 @@ static int parse_features(void *target, const char *text, aoe_error *err) {
     return parse_set(target, text, names, sets, "feature", err);
 }
 
+/* Parses two views, such as "feature-cut:0.2,shuffle", into an array aoe_view[AOE_VIEWS]. */
+static int parse_views(void *target, const char *text, aoe_error *err) {
+    char *list = cli_strdup(text), *rest = list;
+    aoe_view *views = target;
+    size_t n = 0;
+    int code = 0;
+    for (const char *item = strsep(&rest, ","); item && !code; item = strsep(&rest, ","), n++)
+        if (n < AOE_VIEWS)
+            code = aoe_view_parse(&views[n], item, err);
+    free(list);
+    if (!code && n != AOE_VIEWS) {
+        snprintf(err->message, sizeof err->message, "'%s' does not contain two views; give for example feature-cut:0.2,shuffle",
+                 text);
+        code = AOE_EARG;
+    }
+    return code;
+}
+
 static const cli_option objective_table[] = {
     {.name = "method",
      .kind = CLI_NAMED,
@@ -199,18 +217,27 @@ static const cli_option objective_table[] = {
      AT(t.classes),
      .min = 1,
      .max = 10000,
-     .help = "sbert-classification: number of classes. cross-encoder: number of scores per pair: 1 for binary "
+     .help = "sbert-classification and consert-sup: number of classes. cross-encoder: number of scores per pair: 1 for binary "
              "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
-     .fallback = "sbert-classification: the highest label + 1; cross-encoder: 1"},
+     .fallback = "the highest label + 1; cross-encoder: 1"},
     {.name = "features",
      .kind = CLI_NAMED,
      .value = "LIST",
      AT(t.objective.features),
      .parse = parse_features,
      .help =
-         "sbert-classification: at least two features of the embeddings u and v of a pair, separated by commas, from which "
+         "sbert-classification and consert-sup: at least two features of the embeddings u and v of a pair, separated by commas, from which "
          "the classifier computes the class: u, v, absdiff (|u - v|), product (u times v), max2 (squared maximum of u and v)",
-     .fallback = "u,v,absdiff"},
+     .fallback = "u,v,absdiff; consert-sup: u,v,absdiff,max2"},
+    {.name = "views",
+     .kind = CLI_NAMED,
+     .value = "A,B",
+     AT(t.views),
+     .parse = parse_views,
+     .help = "consert and consert-sup: transformations of the two copies of each text: none, shuffle (permuted positions), "
+             "feature-cut:RATE (this fraction of the columns of the embedding layer's output is set to 0) or token-cut:RATE "
+             "(this fraction of the tokens is set to 0)",
+     .fallback = "consert: feature-cut:0.2,shuffle; consert-sup: none,token-cut:0.1"},
     {.name = "new-head",
      .kind = CLI_FLAG,
      AT(t.new_head),
@@ -474,7 +501,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         DIRECTIONS = 2048,
         GUIDE = 4096,
         FEATURES = 8192,
-        NEGATIVES = 16384
+        NEGATIVES = 16384,
+        VIEWS = 32768
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -489,22 +517,21 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_GIST] = TAU_IBN | POSITIVES | GUIDE,
         [AOE_METHOD_CT] = NEGATIVES,
         [AOE_METHOD_CT_IN_BATCH] = TAU_IBN,
+        [AOE_METHOD_CONSERT] = TAU_IBN | VIEWS,
+        [AOE_METHOD_CONSERT_SUP] = TAU_IBN | VIEWS | CLASSES | FEATURES,
     };
     static const struct {
         const char *name;
         unsigned part;
     } list[] = {
-        {"w-cosine", ANGLE},       {"w-ibn", WEIGHTS},
-        {"w-angle", ANGLE},        {"w-cln", WEIGHTS},
-        {"tau-cosine", COSINE},    {"tau-ibn", TAU_IBN},
-        {"tau-angle", ANGLE},      {"ibn-threshold", POSITIVES},
-        {"no-isp", ISP},           {"angle-form", ANGLE},
-        {"hard-negative", HARD},   {"label-max", REGRESSION},
-        {"classes", CLASSES},      {"no-projection", PROJECTION},
-        {"new-head", HEAD},        {"directions", DIRECTIONS},
-        {"joint", DIRECTIONS},     {"guide-margin", GUIDE},
-        {"guide-relative", GUIDE}, {"features", FEATURES},
-        {"negatives", NEGATIVES},
+        {"w-cosine", ANGLE},        {"w-ibn", WEIGHTS | VIEWS},    {"w-angle", ANGLE},
+        {"w-cln", WEIGHTS},         {"tau-cosine", COSINE},        {"tau-ibn", TAU_IBN},
+        {"tau-angle", ANGLE},       {"ibn-threshold", POSITIVES},  {"no-isp", ISP},
+        {"angle-form", ANGLE},      {"hard-negative", HARD},       {"label-max", REGRESSION},
+        {"classes", CLASSES},       {"no-projection", PROJECTION}, {"new-head", HEAD},
+        {"directions", DIRECTIONS}, {"joint", DIRECTIONS},         {"guide-margin", GUIDE},
+        {"guide-relative", GUIDE},  {"features", FEATURES},        {"negatives", NEGATIVES},
+        {"views", VIEWS},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))

@@ -31,7 +31,8 @@ enum {
     AOEI_STREAM_BACKOFF = 14,
     AOEI_STREAM_ISSUES = 15,
     AOEI_STREAM_MATRYOSHKA = 16,
-    AOEI_STREAM_TWIN = 17
+    AOEI_STREAM_TWIN = 17,
+    AOEI_STREAM_VIEW = 18
 };
 
 /* A sequential generator for one stream: counter = (index low, index high, substream, stream), key = seed. */

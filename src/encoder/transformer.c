@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The transformer encoder: memory layout, embedding, loop over the layers, and final norm. The configuration selects the
- * variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). Pre-norm models have an
- * additional norm after the last layer (Touvron et al. 2023).
+ * variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). The cuts of a batch
+ * (nn/cut.h) are applied after this dropout, and before the projection of models whose embeddings have another size. Pre-norm
+ * models have an additional norm after the last layer (Touvron et al. 2023).
  */
 #include "encoder/transformer.h"
 
@@ -16,6 +17,7 @@
 #include "nn/adapter.h"
 #include "nn/attention.h"
 #include "nn/batch.h"
+#include "nn/cut.h"
 #include "nn/dropout.h"
 #include "nn/elementwise.h"
 #include "nn/embedding.h"
@@ -211,6 +213,8 @@ static void embedding_forward(const aoe_context *ctx, const aoei_encoder_config 
         const aoei_dropout d = aoei_dropout_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, first, first, none, batch, &d);
     }
+    if (batch->cuts)
+        aoei_cut_apply(ctx, first, batch);
     if (c->embed_width)
         aoei_linear_forward(ctx, aoei_tensor_rows(s->hidden[0], 0, n), first, w[AOEI_W_EMBED_PROJECTION],
                             w[AOEI_W_EMBED_PROJECTION_BIAS], &(aoei_linear_epilogue){.workspace = t->workspace});
@@ -268,6 +272,8 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
     const aoei_transformer_state *t = s->own;
     if (c->embed_width)
         d = projection_backward(ctx, w, grads, batch, t, d);
+    if (batch->cuts)
+        aoei_cut_apply(ctx, d, batch);
     if (drop) {
         const aoei_dropout e = aoei_dropout_site(drop, drop->hidden, AOEI_SITE_EMBEDDING);
         aoei_dropout_add(ctx, d, d, (aoei_tensor){0}, batch, &e);

@@ -8,6 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The columns or the tokens of the embedding output of a text that are set to zero (nn/cut.h). */
+typedef struct aoei_cut {
+    size_t n;              /* number of columns or tokens */
+    int tokens;            /* 1: tokens; 0: columns */
+    const uint32_t *index; /* [n] columns, or positions of tokens in the text; borrowed */
+} aoei_cut;
+
 /* A batch of texts. The caller owns all arrays. */
 typedef struct aoei_batch {
     size_t n_tokens;            /* N, number of tokens of all texts together */
@@ -15,7 +22,7 @@ typedef struct aoei_batch {
     size_t longest;             /* number of tokens of the longest text */
     const int32_t *ids;         /* [N] token ids in [0, V) */
     const uint8_t *types;       /* [N] token type of each token; NULL: all types are 0 */
-    const uint32_t *positions;  /* [N] position of each token in its text: 0, 1, ... */
+    const uint32_t *positions;  /* [N] position of each token in its text: 0, 1, ..., or a permutation of these numbers */
     const uint32_t *offsets;    /* [n_texts + 1] index of the first token of each text; offsets[n_texts] is N */
     const uint32_t *text_index; /* [n_texts] index of each text within the optimizer step, which selects its dropout masks;
                                    NULL: text i has index i */
@@ -23,6 +30,7 @@ typedef struct aoei_batch {
                                 exceed the number of tokens of the text; NULL: 0 for all texts */
     const uint32_t *first;   /* [n_texts] used if the texts are parts of longer texts: for each text, the position of its first
                                 token in the longer text, which selects dropout masks; NULL: all positions are 0 */
+    const aoei_cut *cuts;    /* [n_texts] cut of each text; NULL: there are no cuts */
 } aoei_batch;
 
 #endif

@@ -10,6 +10,7 @@
 #include "loss/classification_objective.h"
 #include "model/extra_layers.h"
 #include "table/labels.h"
+#include "table/texts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -45,6 +46,12 @@ static int maps_neutral(const char *map) {
         if (s == map || s[-1] == ',')
             return 1;
     return 0;
+}
+
+int aoei_load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
+                    aoe_error *err) {
+    (void)o;
+    return aoei_texts_load(e, file->path, table, err);
 }
 
 int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,

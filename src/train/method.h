@@ -20,11 +20,13 @@ enum { AOEI_MAX_CLASSES = 10000 /* maximum number of classes of a classifier */ 
 
 /* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
-    int has_labels;     /* 1: the examples are labeled pairs, and the loss uses their labels */
-    size_t copies;      /* number of times that a text is encoded in a step: 2 for plain texts, otherwise 1 */
-    double label_scale; /* divisor of the labels, positive. For regression, it is the label that represents a cosine of 1;
-                           otherwise, it is 1 */
-    double threshold;   /* threshold of positive pairs; NaN if the method needs none */
+    int has_labels;        /* 1: the examples are labeled pairs, and the loss uses their labels */
+    size_t copies;         /* number of times that a text is encoded in a step: 2 for plain texts, otherwise 1 unless file_loss
+                              sets it */
+    double label_scale;    /* divisor of the labels, positive. For regression, it is the label that represents a cosine of 1;
+                              otherwise, it is 1 */
+    const aoe_view *views; /* [copies] transformations of the copies of a text; NULL: none; borrowed from the options */
+    double threshold;      /* threshold of positive pairs; NaN if the method needs none */
     aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
 } aoei_file_loss;
 
@@ -42,6 +44,9 @@ typedef struct aoei_method {
     void (*defaults)(aoe_train_options *o);
     /* Checks the options. NULL: there is nothing to check. Errors: AOE_EARG. */
     int (*check)(const aoe_train_options *o, aoe_error *err);
+    /* Checks the options against the model, before the memory for training is allocated. has_dropout: 1 if a dropout
+     * probability is above 0. NULL: there is nothing to check. Errors: AOE_EARG. */
+    int (*check_model)(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err);
     /* Adds the options that only this method has to the training record. NULL: there are none. Returns a nonzero value if out
      * of memory. */
     int (*describe)(const aoe_train_options *o, json_t *record);
@@ -67,6 +72,9 @@ const char *aoei_kind_name(aoe_example_kind kind);
 int aoei_has_teacher(const aoe_train_options *o);
 /* Checks that no file has a kind of examples or a label map, because the method reads the texts of any file. */
 int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err);
+/* Reads all texts of a file. Corresponds to aoei_method.load. */
+int aoei_load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
+                    aoe_error *err);
 /* Reads labeled pairs whose labels are classes. The label "neutral" becomes class 2, unless the label map assigns another value
  * to it. Corresponds to aoei_method.load. */
 int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,

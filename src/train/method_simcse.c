@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "model/extra_layers.h"
-#include "table/texts.h"
 
 static int check_texts(const aoe_train_options *o, aoe_error *err) {
     if (aoei_has_teacher(o) && !o->no_projection)
@@ -17,10 +16,13 @@ static int check_texts(const aoe_train_options *o, aoe_error *err) {
     return aoei_check_plain_texts(o, err);
 }
 
-static int load_texts(aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file, const aoe_table_options *table,
-                      aoe_error *err) {
-    (void)o;
-    return aoei_texts_load(e, file->path, table, err);
+static int check_dropout(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
+    (void)m;
+    return has_dropout ? AOE_OK
+                       : aoei_fail(err, AOE_EARG,
+                                   "%s: without dropout both embeddings of a text are equal, so options.method simcse-unsup "
+                                   "cannot learn; set options.dropout to 0.1",
+                                   o->args.model);
 }
 
 static void weights(aoe_objective_options *j, aoe_example_kind kind) {
@@ -51,7 +53,8 @@ const aoei_method aoei_method_simcse_unsup = {
     .kinds = AOEI_KIND(TEXTS),
     .supported = "the texts of any file",
     .check = check_texts,
-    .load = load_texts,
+    .check_model = check_dropout,
+    .load = aoei_load_texts,
     .weights = weights,
     .step_loss = &aoei_loss_of_labels,
     .file_loss = aoei_label_loss,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "train/method_angle.h"
+#include "train/method_consert.h"
 #include "train/method_cross_encoder.h"
 #include "train/method_ct.h"
 #include "train/method_directions.h"
@@ -31,6 +32,8 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_GIST] = &aoei_method_gist,
     [AOE_METHOD_CT] = &aoei_method_ct,
     [AOE_METHOD_CT_IN_BATCH] = &aoei_method_ct_in_batch,
+    [AOE_METHOD_CONSERT] = &aoei_method_consert,
+    [AOE_METHOD_CONSERT_SUP] = &aoei_method_consert_sup,
 };
 
 const char *aoe_method_name(aoe_method m) {

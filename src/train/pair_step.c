@@ -67,7 +67,9 @@ static size_t workspace_size(const aoei_pair_step *s) {
                                    .head_cols = s->config.head_cols,
                                    .guide_dims = s->o.teacher_dims};
     const size_t loss = s->o.loss->workspace(&shape),
-                 distill = s->o.arity != 1 ? aoei_distill_objective_workspace(shape.examples, shape.dims, max_arity(&s->o)) : 1;
+                 distill = s->o.arity != 1 && s->o.arity <= AOEI_MAX_VECTORS
+                               ? aoei_distill_objective_workspace(shape.examples, shape.dims, max_arity(&s->o))
+                               : 1;
     return !loss || !distill ? 0 : loss > distill ? loss : distill;
 }
 
@@ -131,7 +133,8 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
                     .positions = all->positions + begin,
                     .offsets = s->chunk_offsets,
                     .skipped = all->skipped ? all->skipped + first : NULL,
-                    .text_index = all->text_index + first};
+                    .text_index = all->text_index + first,
+                    .cuts = all->cuts ? all->cuts + first : NULL};
     for (size_t i = 0; i <= n; i++)
         s->chunk_offsets[i] = all->offsets[first + i] - begin;
     for (size_t i = 0; i < n; i++) {

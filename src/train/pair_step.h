@@ -27,7 +27,8 @@
 typedef struct aoei_pair_step_options {
     size_t pairs; /* maximum number of examples of a batch */
     size_t arity; /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2: labeled pairs
-                     and positives; 3: labeled pairs, positives and triplets */
+                     and positives; 3: labeled pairs, positives and triplets; 4: labeled pairs with two
+                     views of each text, without a teacher */
     size_t tokens;              /* maximum number of tokens of a batch */
     size_t longest;             /* maximum number of tokens of a text */
     aoei_dtype type;            /* data type of activations and matmuls */

@@ -20,6 +20,7 @@
 #include "train/method_cross_encoder.h"
 #include "train/methods.h"
 #include "train/teacher.h"
+#include "train/views.h"
 #include "train/setup.h"
 #include "train/train_loop.h"
 #include "train/twin_batch.h"
@@ -42,6 +43,7 @@ typedef struct pair_task {
     int warned;                 /* 1: the warning about unused examples was already logged */
     int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
     aoei_teacher teacher;       /* embeddings that the teacher computed */
+    aoei_views views;           /* transformations of the texts of a batch; zeroed if there are none */
     aoei_pair_step step;        /* computes losses and gradients */
     double *labels;             /* [B] labels of the batch; owned */
     uint32_t *groups;           /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
@@ -341,31 +343,39 @@ static size_t pairs_per_example(const pair_task *p) {
     return 1 + (p->method->negatives ? p->o->negatives : 0);
 }
 
+/* Returns 1 if the texts of a file have views. */
+static int has_views(const pair_task *p) {
+    int views = 0;
+    for (size_t i = 0; i < p->o->n_data; i++)
+        views |= p->losses[i].views != NULL;
+    return views;
+}
+
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
-    if (p->o->method == AOE_METHOD_SIMCSE_UNSUP && !(t->hidden_dropout > 0 || t->attention_dropout > 0) &&
-        !(t->base->config.lora.dropout > 0))
-        return aoei_fail(
-            err, AOE_EARG,
-            "%s: without dropout both embeddings of a text are equal, so options.method simcse-unsup cannot learn; set options.dropout to 0.1",
-            t->o->model);
+    const int has_dropout = t->hidden_dropout > 0 || t->attention_dropout > 0 || t->base->config.lora.dropout > 0;
+    int code = p->method->check_model ? p->method->check_model(p->o, t->base, has_dropout, err) : AOE_OK;
+    if (code)
+        return code;
     const size_t factor = pairs_per_example(p);
     const size_t pairs = factor * (p->o->batch_size < task->examples ? p->o->batch_size : task->examples);
     aoei_pair_step_options step = {.pairs = pairs,
-                                   .arity = task->cross_encoder ? 1
-                                            : p->contrastive    ? p->arity
-                                                                : 0,
+                                   .arity = task->cross_encoder              ? 1
+                                            : p->contrastive || p->arity > 2 ? p->arity
+                                                                             : 0,
                                    .type = t->base->type,
                                    .recompute = t->o->recompute,
                                    .chunk_pairs = factor * p->o->cache_chunk < pairs ? factor * p->o->cache_chunk : 0,
                                    .loss = p->method->step_loss,
                                    .teacher_dims = p->has_teacher ? p->teacher.dims : 0,
                                    .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL};
-    int code = measure(p, pairs, &step.longest, &step.tokens, err);
+    code = measure(p, pairs, &step.longest, &step.tokens, err);
     if (!code && step.chunk_pairs)
         code = measure(p, step.chunk_pairs, &step.longest, &step.chunk_tokens, err);
     if (!code)
         code = aoei_pair_step_create(&p->step, t->ctx, &t->base->config, &step, err);
+    if (!code && has_views(p))
+        code = aoei_views_create(&p->views, &t->base->config, p->arity * pairs, step.tokens, step.longest, err);
     if (code)
         return code;
     task->params = &p->step.params;
@@ -408,6 +418,8 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
             aoei_batch_add_types(&p->step.buffer, l->ids + l->offsets[k], l->types ? l->types + l->offsets[k] : NULL,
                                  aoei_token_count(l, k), (uint32_t)text++);
             aoei_batch_skip(&p->step.buffer, l, k);
+            if (file_loss->views)
+                aoei_views_apply(&p->views, &file_loss->views[position % file_loss->copies], &p->step.buffer);
             p->groups[at] = d->groups[k];
             if (p->has_teacher)
                 p->teacher_vectors[at] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
@@ -433,6 +445,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
             "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or triplets contains no text twice; set options.allow_duplicates to use these examples (equal texts of a batch are then negatives of each other)",
             p->batches.unused, p->batches.examples);
     }
+    aoei_views_begin_step(&p->views, t->o->seed, step);
     for (size_t i = first; i < first + n; i++) {
         const aoei_planned_batch *batch = &p->batches.batch[i];
         const aoei_file_loss *file_loss = &p->losses[batch->source];
@@ -482,6 +495,7 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
                          .embeds = 1};
     code = aoei_train_run(ctx, &o->args, &p.task, err);
     aoei_pair_step_destroy(&p.step);
+    aoei_views_destroy(&p.views);
     aoei_batches_destroy(&p.batches);
     aoei_teacher_destroy(&p.teacher);
     for (size_t i = 0; p.sources && i < o->n_data; i++)

@@ -15,6 +15,7 @@
 #include "loss/regression_objective.h"
 #include "loss/score_objective.h"
 #include "loss/tension_objective.h"
+#include "loss/view_objective.h"
 #include "nn/elementwise.h"
 
 int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
@@ -85,23 +86,33 @@ typedef struct head_memory {
     size_t workspace_bytes;
 } head_memory;
 
-static void lay_out_head(head_memory *m, aoei_arena *a, const aoei_loss_shape *s) {
+/* Allocates the arrays of *m in the arena. objective: size of the workspace of the objective in bytes; 0: the size overflows.
+ */
+static void lay_out_head(head_memory *m, aoei_arena *a, const aoei_loss_shape *s, size_t objective) {
     const size_t cells = s->head_rows * (s->head_cols + 1) + 1;
     m->host = aoei_arena_take_array(a, cells, sizeof *m->host);
     m->values = aoei_arena_take_array(a, cells, sizeof *m->values);
     m->grads = aoei_arena_take_array(a, cells, sizeof *m->grads);
-    m->workspace_bytes = aoei_classification_objective_workspace(s->examples, s->dims, s->head_rows ? s->head_rows : 1);
+    m->workspace_bytes = objective;
     if (!m->workspace_bytes)
         a->overflow = 1;
     m->workspace = aoei_arena_take_array(a, m->workspace_bytes, 1);
 }
 
-static size_t classes_workspace(const aoei_loss_shape *s) {
+static size_t workspace_with_head(const aoei_loss_shape *s, size_t objective) {
     aoei_arena a;
     head_memory m;
     aoei_arena_measure(&a);
-    lay_out_head(&m, &a, s);
+    lay_out_head(&m, &a, s, objective);
     return a.overflow ? 0 : a.used;
+}
+
+static size_t classes_objective_workspace(const aoei_loss_shape *s) {
+    return aoei_classification_objective_workspace(s->examples, s->dims, s->head_rows ? s->head_rows : 1);
+}
+
+static size_t classes_workspace(const aoei_loss_shape *s) {
+    return workspace_with_head(s, classes_objective_workspace(s));
 }
 
 /* Adds scale * grads[n] to the gradient tensor g. host[n] is a workspace. */
@@ -112,13 +123,16 @@ static void add_gradient(const aoei_loss_batch *b, aoei_tensor g, float *host, c
     aoei_tensor_write(b->ctx, g, host);
 }
 
-static int classes_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+/* Computes an objective with a classifier, and adds the gradients of the classifier. views: 1: objective of views; 0:
+ * classification objective. */
+static int loss_with_head(const aoei_loss_batch *b, int views, aoe_objective_result *result, aoe_error *err) {
     const aoei_loss_shape shape = {
         .examples = b->examples.B, .dims = b->examples.D, .head_rows = b->head[0].rows, .head_cols = b->head[0].cols};
     const size_t C = shape.head_rows, weights = C * shape.head_cols;
     aoei_arena arena = {.base = b->workspace, .size = b->workspace_bytes};
     head_memory m;
-    lay_out_head(&m, &arena, &shape);
+    lay_out_head(&m, &arena, &shape,
+                 views ? aoei_view_objective_workspace(shape.examples, shape.dims, C) : classes_objective_workspace(&shape));
     const aoei_classifier c = {.classes = C,
                                .features = b->o->features,
                                .weight = m.values,
@@ -130,7 +144,8 @@ static int classes_loss(const aoei_loss_batch *b, aoe_objective_result *result, 
     for (size_t i = 0; i < weights + C; i++)
         m.values[i] = (double)m.host[i];
     const int code =
-        aoei_classification_objective(&c, b->label, &b->examples, m.workspace, m.workspace_bytes, b->ctx, result, err);
+        views ? aoei_view_objective(b->o, &c, b->label, &b->examples, m.workspace, m.workspace_bytes, b->ctx, result, err)
+              : aoei_classification_objective(&c, b->label, &b->examples, m.workspace, m.workspace_bytes, b->ctx, result, err);
     if (code)
         return code;
     add_gradient(b, b->d_head[0], m.host, m.grads, weights);
@@ -138,7 +153,26 @@ static int classes_loss(const aoei_loss_batch *b, aoe_objective_result *result, 
     return AOE_OK;
 }
 
+static int classes_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    return loss_with_head(b, 0, result, err);
+}
+
 const aoei_step_loss aoei_loss_of_classes = {.workspace = classes_workspace, .compute = classes_loss};
+
+/* ----------------------------------------------------------------- views */
+
+static size_t views_workspace(const aoei_loss_shape *s) {
+    const size_t objective = aoei_view_objective_workspace(s->examples, s->dims, s->head_rows);
+    return s->head_rows ? workspace_with_head(s, objective) : objective;
+}
+
+static int views_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    if (b->label)
+        return loss_with_head(b, 1, result, err);
+    return aoei_view_objective(b->o, NULL, NULL, &b->examples, b->workspace, b->workspace_bytes, b->ctx, result, err);
+}
+
+const aoei_step_loss aoei_loss_of_views = {.workspace = views_workspace, .compute = views_loss};
 
 /* ------------------------------------------------------------ directions */
 

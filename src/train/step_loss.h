@@ -68,6 +68,10 @@ extern const aoei_step_loss aoei_loss_of_tension;
 /* In-batch negatives in the directions of the options, whose temperature is learned. The training head is its weight, the
  * logarithm of 1 / temperature. */
 extern const aoei_step_loss aoei_loss_of_scaled_directions;
+/* Losses of ConSERT (loss/view_objective.h). Batches without labels: the vectors of an example are the two views of a text.
+ * Batches with labels: two views of both texts of a pair; the labels and the training head are those of aoei_loss_of_classes.
+ */
+extern const aoei_step_loss aoei_loss_of_views;
 /* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
 extern const aoei_step_loss aoei_loss_of_scores;
 

@@ -19,6 +19,7 @@
 #include "loss/pair_objective.h"
 #include "nn/optimizer.h"
 #include "train/pair_step.h"
+#include "train/views.h"
 
 enum { PAIRS = 5, TEXTS = 2 * PAIRS, LONGEST = 9, TOKENS = 50 };
 
@@ -336,6 +337,51 @@ static void test_mask(void **state) {
     problem_destroy(&p);
 }
 
+/* The views of the copies of a text in a test case. */
+typedef struct view_case {
+    aoe_view views[AOE_VIEWS];
+    void (*options)(aoei_encoder_config *c); /* architecture; NULL: BERT */
+} view_case;
+
+/* Tests the gradient through both views of texts at once. The two texts of a pair have the same tokens, so both views use the
+ * same rows of the token embeddings. The architectures have position embeddings or rotary positions, and embeddings that are
+ * smaller than the hidden states, or that have no norm. */
+static void test_views(void **state) {
+    (void)state;
+    static const view_case cases[] = {
+        {{{AOE_VIEW_FEATURE_CUT, 0.2}, {AOE_VIEW_SHUFFLE, 0}}, NULL},
+        {{{AOE_VIEW_PLAIN, 0}, {AOE_VIEW_TOKEN_CUT, 0.3}}, NULL},
+        {{{AOE_VIEW_TOKEN_CUT, 0.4}, {AOE_VIEW_FEATURE_CUT, 0.5}}, tiny_mpnet},
+        {{{AOE_VIEW_SHUFFLE, 0}, {AOE_VIEW_FEATURE_CUT, 0.3}}, tiny_llama},
+        {{{AOE_VIEW_SHUFFLE, 0}, {AOE_VIEW_TOKEN_CUT, 0.5}}, tiny_modernbert},
+        {{{AOE_VIEW_FEATURE_CUT, 0.4}, {AOE_VIEW_SHUFFLE, 0}}, tiny_electra},
+        {{{AOE_VIEW_FEATURE_CUT, 0.4}, {AOE_VIEW_TOKEN_CUT, 0.5}}, tiny_deberta},
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
+        for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
+            tiny_model shape = tiny_defaults();
+            problem p;
+            aoei_views views;
+            shape.options = cases[n].options;
+            problem_create_of(&p, with_dropout ? AOEI_TIER_C : test_best_tier(), &shape, with_dropout);
+            assert_int_equal(aoei_views_create(&views, &p.config, TEXTS, TOKENS, LONGEST, NULL), 0);
+            aoei_views_begin_step(&views, 7, 3);
+            aoei_batch_clear(&p.step.buffer);
+            for (size_t i = 0; i < TEXTS; i++) {
+                int32_t ids[LONGEST];
+                for (size_t t = 0; t < lengths[i / 2 + 2]; t++)
+                    ids[t] = (int32_t)((5 * (i / 2) + 3 * t) % p.config.vocab);
+                aoei_batch_add(&p.step.buffer, ids, lengths[i / 2 + 2], (uint32_t)(10 + i));
+                aoei_views_apply(&views, &cases[n].views[i % 2], &p.step.buffer);
+            }
+            assert_non_null(p.step.buffer.batch.cuts);
+            check(&p, with_dropout ? AOE_POOLING_FIRST_LAST_AVG : AOE_POOLING_LAST_AVG, &objectives[OBJECTIVES - 1],
+                  with_dropout);
+            aoei_views_destroy(&views);
+            problem_destroy(&p);
+        }
+}
+
 /* Tests the factor `scale` of the gradient and the accumulation of gradients. Two calls with a scale of 0.5 must give the
  * gradient of one call with a scale of 1. */
 static void test_scale_and_sum(void **state) {
@@ -404,9 +450,10 @@ static void test_update(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_best_tier),  cmocka_unit_test(test_other_tiers),   cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_architectures), cmocka_unit_test(test_layer_weights), cmocka_unit_test(test_paired_states),
-        cmocka_unit_test(test_mask),          cmocka_unit_test(test_scale_and_sum), cmocka_unit_test(test_update)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_on_best_tier),  cmocka_unit_test(test_other_tiers),
+                                       cmocka_unit_test(test_activations),   cmocka_unit_test(test_architectures),
+                                       cmocka_unit_test(test_layer_weights), cmocka_unit_test(test_paired_states),
+                                       cmocka_unit_test(test_mask),          cmocka_unit_test(test_views),
+                                       cmocka_unit_test(test_scale_and_sum), cmocka_unit_test(test_update)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

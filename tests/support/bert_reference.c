@@ -150,16 +150,17 @@ static double rope_frequency(const aoei_rope *r, size_t i, size_t d, size_t T) {
 }
 
 /* Applies RoPE to x[T, heads d] in the layer. */
-static void rotate(const bert_reference *r, double *x, size_t layer, size_t heads, size_t d, size_t T) {
+static void rotate(const bert_reference *r, double *x, size_t layer, size_t heads, size_t d, size_t text, size_t T) {
     const aoei_encoder_config *config = r->config;
     const int local = config->rope_local.theta > 0 && aoei_layer_set_has(&config->windowed, layer);
     const aoei_rope *rope = local ? &config->rope_local : &config->rope;
     const size_t rotated = rope->dims ? rope->dims : d;
+    const uint32_t *positions = r->batch->positions + r->batch->offsets[text];
     for (size_t t = 0; t < T && rope->theta > 0; t++)
         for (size_t h = 0; h < heads; h++)
             for (size_t i = 0; i < rotated / 2; i++) {
                 double *a = x + (t * heads + h) * d + i, *b = a + rotated / 2;
-                const double angle = (double)t * rope_frequency(rope, i, rotated, T), from = *a;
+                const double angle = (double)positions[t] * rope_frequency(rope, i, rotated, T), from = *a;
                 const double magnitude = rope->magnitude > 0 ? rope->magnitude : 1;
                 *a = magnitude * (from * cos(angle) - *b * sin(angle));
                 *b = magnitude * (*b * cos(angle) + from * sin(angle));
@@ -291,8 +292,8 @@ static void attend(const bert_reference *r, double *y, const double *x, size_t l
         norm_rows(r, q, q, w + AOEI_LW_Q_NORM, whole ? T : T * c->heads, whole ? Q : d);
         norm_rows(r, k, k, w + AOEI_LW_K_NORM, whole ? T : T * aoei_kv_heads(c), whole ? K : d);
     }
-    rotate(r, q, layer, c->heads, d, T);
-    rotate(r, k, layer, aoei_kv_heads(c), d, T);
+    rotate(r, q, layer, c->heads, d, text, T);
+    rotate(r, k, layer, aoei_kv_heads(c), d, text, T);
     attention(r, heads, q, k, v, layer, text, T);
     linear(y, heads, w[AOEI_LW_O], w[AOEI_LW_O_BIAS], T, Q, D);
     if (c->branch_norms)
@@ -360,11 +361,18 @@ static void embedding(const bert_reference *r, double *x, size_t text, size_t T)
         for (size_t k = 0; k < E; k++)
             e[t * E + k] = r->weights[AOEI_W_WORD][(size_t)r->batch->ids[begin + t] * E + k] *
                                (c->embed_scale > 0 ? (double)(float)c->embed_scale : 1) +
-                           (position ? position[(t + c->position_offset) * E + k] : 0) +
+                           (position ? position[(r->batch->positions[begin + t] + c->position_offset) * E + k] : 0) +
                            (c->token_types ? r->weights[AOEI_W_TOKEN_TYPE][k] : 0);
     if (!c->no_embed_norm)
         norm_rows(r, e, e, r->weights + AOEI_W_EMBED_NORM, T, E);
     drop_columns(r, e, 0, text, T, E);
+    for (size_t i = 0; r->batch->cuts && i < r->batch->cuts[text].n; i++) {
+        const size_t at = r->batch->cuts[text].index[i];
+        if (r->batch->cuts[text].tokens)
+            memset(e + at * E, 0, E * sizeof *e);
+        for (size_t t = 0; t < T && !r->batch->cuts[text].tokens; t++)
+            e[t * E + at] = 0;
+    }
     if (!c->embed_width)
         return;
     linear(x, e, r->weights[AOEI_W_EMBED_PROJECTION], r->weights[AOEI_W_EMBED_PROJECTION_BIAS], T, E, c->hidden);

@@ -23,7 +23,7 @@
 static const aoe_method all[] = {
     AOE_METHOD_ANGLE,        AOE_METHOD_COSENT,     AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SBERT_REGRESSION,
     AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP, AOE_METHOD_CONTRASTIVE,          AOE_METHOD_SYMMETRIC,
-    AOE_METHOD_GIST};
+    AOE_METHOD_GIST,         AOE_METHOD_CONSERT,    AOE_METHOD_CONSERT_SUP};
 enum { METHODS = sizeof all / sizeof *all };
 
 /* Writes dir/triplets.tsv with 18 triplets of distinct texts. Returns its path, which the caller frees. */
@@ -41,8 +41,12 @@ static char *write_triplets(const char *dir) {
 static void begin(train_run *r, aoe_method method, int with_triplets) {
     const int has_hard_negative = method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE;
     train_run_create(r);
+    const aoe_train_options run = r->o;
     aoe_train_method_defaults(&r->o, method);
     r->o.method = method;
+    r->o.batch_size = run.batch_size;
+    r->o.args.epochs = run.args.epochs;
+    r->o.args.lr = run.args.lr;
     if (with_triplets && (has_hard_negative || method == AOE_METHOD_SYMMETRIC || method == AOE_METHOD_GIST)) {
         free(r->data);
         r->data = write_triplets(r->dir);
@@ -131,6 +135,8 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
            : m == AOE_METHOD_COSENT               ? l->cosine
            : m == AOE_METHOD_SBERT_CLASSIFICATION ? l->classification
            : m == AOE_METHOD_SBERT_REGRESSION     ? l->regression
+           : m == AOE_METHOD_CONSERT              ? 0.3 * l->ibn
+           : m == AOE_METHOD_CONSERT_SUP          ? 0.3 * l->ibn + l->classification
                                                   : l->contrastive;
 }
 
@@ -138,8 +144,9 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
  * terms of the method. The log must contain this loss under its name, for example "angle". */
 static void loss_decreases(void **state) {
     (void)state;
-    static const char *const keys[] = {"angle",       "cosine",      "classification", "regression", "contrastive",
-                                       "contrastive", "contrastive", "contrastive",    "contrastive"};
+    static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",
+                                       "contrastive", "contrastive", "contrastive",    "contrastive",
+                                       "contrastive", "ibn",         "classification"};
     for (size_t i = 0; i < METHODS; i++) {
         train_run r;
         double first = 0, last = 0;
@@ -252,6 +259,8 @@ static void every_encoder(void **state) {
             r.o.args.max_steps = 3;
             r.o.args.dropout = 0.1; /* LLaMA and static models ignore dropout */
             r.o.args.eval_every = 1;
+            if (k == 1 || k == 2) /* RAN and static models have no embedding layer to which views could be applied */
+                r.o.views[0] = r.o.views[1] = (aoe_view){AOE_VIEW_PLAIN, 0};
             static const double scores[] = {0.1, 0.2, 0.3};
             r.scores = scores;
             train_run_ok(&r, 2);
@@ -280,9 +289,10 @@ static void saved_layers(void **state) {
     static const struct {
         aoe_method method;
         int no_projection, head, dense;
-    } cases[] = {{AOE_METHOD_SIMCSE_UNSUP, 0, 1, 0},         {AOE_METHOD_SIMCSE_UNSUP, 1, 0, 0},
-                 {AOE_METHOD_SBERT_CLASSIFICATION, 0, 1, 0}, {AOE_METHOD_SIMCSE_SUP, 0, 0, 1},
-                 {AOE_METHOD_SIMCSE_SUP, 1, 0, 0},           {AOE_METHOD_COSENT, 0, 0, 0}};
+    } cases[] = {
+        {AOE_METHOD_SIMCSE_UNSUP, 0, 1, 0}, {AOE_METHOD_SIMCSE_UNSUP, 1, 0, 0}, {AOE_METHOD_SBERT_CLASSIFICATION, 0, 1, 0},
+        {AOE_METHOD_SIMCSE_SUP, 0, 0, 1},   {AOE_METHOD_SIMCSE_SUP, 1, 0, 0},   {AOE_METHOD_COSENT, 0, 0, 0},
+        {AOE_METHOD_CONSERT, 0, 0, 0},      {AOE_METHOD_CONSERT_SUP, 0, 1, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         train_run r;
         aoe_context *ctx = tiny_context(1);
@@ -421,6 +431,7 @@ static void examples_by_method(void **state) {
                  {AOE_METHOD_SYMMETRIC, "p.tsv", pairs, NULL, AOE_AUTO, 2},
                  {AOE_METHOD_GIST, "p.tsv", pairs, NULL, 3.9, 3},
                  {AOE_METHOD_SIMCSE_UNSUP, "p.tsv", pairs, NULL, AOE_AUTO, 8},
+                 {AOE_METHOD_CONSERT, "p.tsv", pairs, NULL, AOE_AUTO, 8},
                  {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, NULL, AOE_AUTO, 4},
                  {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, "text=sentence2", AOE_AUTO, 2},
                  {AOE_METHOD_SIMCSE_UNSUP, "t.txt", plain, NULL, AOE_AUTO, 3},
@@ -461,7 +472,7 @@ static void rejected_options(void **state) {
         {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
         {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labeled pairs"},
-        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 12 is unknown"},
+        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 14 is unknown"},
     };
     train_run r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -491,6 +502,31 @@ static void rejected_options(void **state) {
     r.source.kind = AOE_EXAMPLES_AUTO;
     r.o.teacher = r.model;
     expect_rejected(&r, AOE_EARG, "simcse-unsup trains a projection of the embeddings");
+    train_run_destroy(&r);
+    begin(&r, AOE_METHOD_CONSERT, 0);
+    r.o.views[0].rate = 1;
+    expect_rejected(&r, AOE_EARG, "the rate of feature-cut is 1");
+    r.o.views[0] = r.o.views[1] = (aoe_view){AOE_VIEW_PLAIN, 0};
+    expect_rejected(&r, AOE_EARG, "without dropout both views of a text are equal");
+    r.source.kind = AOE_EXAMPLES_PAIRS;
+    expect_rejected(&r, AOE_EARG, "the method reads plain texts");
+    train_run_destroy(&r);
+    begin(&r, AOE_METHOD_CONSERT_SUP, 0);
+    r.o.teacher = r.model;
+    expect_rejected(&r, AOE_EARG, "consert-sup has no distillation loss");
+    r.o.teacher = NULL;
+    r.o.objective.features = AOE_FEATURE_U;
+    expect_rejected(&r, AOE_EARG, "options.features must contain at least two features");
+    train_run_destroy(&r);
+    begin(&r, AOE_METHOD_CONSERT, 0);
+    char *paths[4];
+    write_models(&r, paths);
+    for (size_t i = 1; i < 3; i++) {
+        r.o.args.model = paths[i];
+        expect_rejected(&r, AOE_EARG, "model has no embedding layer whose output feature-cut could change");
+    }
+    for (size_t i = 0; i < 4; i++)
+        free(paths[i]);
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SIMCSE_SUP, 0);
     r.o.objective.ibn_threshold = 6;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * The methods consert and consert-sup (ConSERT, Yan et al. 2021). Each text of a batch has two views (train/views.h), whose
+ * embeddings are a positive pair. consert trains on texts. consert-sup also trains a classifier on labeled pairs.
+ */
+#include "train/method_consert.h"
+
+#include "base/error.h"
+#include "train/views.h"
+
+/* Sets the options of the recipe that both methods share. */
+static void defaults(aoe_train_options *o) {
+    o->batch_size = 96;
+    o->objective.w_ibn = 0.3; /* 0.15 times NT-Xent, which is twice the in-batch negatives loss */
+    o->objective.tau_ibn = 0.1;
+    o->objective.isp = 0;
+}
+
+static void text_defaults(aoe_train_options *o) {
+    defaults(o);
+    o->views[0] = (aoe_view){AOE_VIEW_FEATURE_CUT, 0.2};
+    o->views[1] = (aoe_view){AOE_VIEW_SHUFFLE, 0};
+    o->args.dropout = 0;
+    o->args.epochs = 10;
+    o->args.lr = 5e-7;
+}
+
+static void pair_defaults(aoe_train_options *o) {
+    defaults(o);
+    o->views[0] = (aoe_view){AOE_VIEW_PLAIN, 0};
+    o->views[1] = (aoe_view){AOE_VIEW_TOKEN_CUT, 0.1};
+    o->objective.features = AOE_FEATURE_U | AOE_FEATURE_V | AOE_FEATURE_ABSDIFF | AOE_FEATURE_MAX_SQUARED;
+    o->args.lr = 2e-5;
+}
+
+static int check_texts(const aoe_train_options *o, aoe_error *err) {
+    const int code = aoei_check_plain_texts(o, err);
+    return code ? code : aoei_views_check(o->views, err);
+}
+
+static int check_pairs(const aoe_train_options *o, aoe_error *err) {
+    if (aoei_has_teacher(o))
+        return aoei_fail(err, AOE_EARG, "options.teacher: consert-sup has no distillation loss; choose another method");
+    const int code = aoei_check_features(o, err);
+    return code ? code : aoei_views_check(o->views, err);
+}
+
+static int check_model(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
+    if (!has_dropout && aoei_view_is_plain(&o->views[0]) && aoei_view_is_plain(&o->views[1]))
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: without dropout both views of a text are equal; set options.dropout to 0.1 or change options.views",
+            o->args.model);
+    return aoei_views_check_model(o->views, &m->config, o->args.model, err);
+}
+
+static int describe_pairs(const aoe_train_options *o, json_t *record) {
+    return aoei_views_describe(o, record) || aoei_describe_features(o, record);
+}
+
+static void weights(aoe_objective_options *j, aoe_example_kind kind) {
+    (void)kind;
+    j->w_cosine = j->w_angle = j->w_cln = 0;
+}
+
+static int text_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
+                     aoe_error *err) {
+    l->views = o->views;
+    return aoei_label_loss(l, o, file, d, err);
+}
+
+static int pair_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
+                     aoe_error *err) {
+    l->views = o->views;
+    l->copies = AOE_VIEWS;
+    return aoei_check_classes(o, file->path, d, "consert-sup", "choose angle or cosent", err);
+}
+
+const aoei_method aoei_method_consert = {
+    .name = "consert",
+    .about = "contrastive loss of two views of each text, which are made by cutting features or tokens, or by shuffling "
+             "positions (ConSERT, Yan et al. 2021)",
+    .kinds = AOEI_KIND(TEXTS),
+    .supported = "the texts of any file",
+    .defaults = text_defaults,
+    .check = check_texts,
+    .check_model = check_model,
+    .describe = aoei_views_describe,
+    .load = aoei_load_texts,
+    .weights = weights,
+    .step_loss = &aoei_loss_of_views,
+    .file_loss = text_loss};
+
+const aoei_method aoei_method_consert_sup = {
+    .name = "consert-sup",
+    .about =
+        "joint stage of ConSERT: cross entropy of a classifier, whose labels are classes, and the loss of consert for both "
+        "texts of each pair; train the result with consert (Yan et al. 2021)",
+    .kinds = AOEI_KIND(PAIRS),
+    .supported = "labeled pairs (text1, text2, label)",
+    .defaults = pair_defaults,
+    .check = check_pairs,
+    .check_model = check_model,
+    .describe = describe_pairs,
+    .load = aoei_load_classes,
+    .weights = weights,
+    .step_loss = &aoei_loss_of_views,
+    .file_loss = pair_loss,
+    .layer = aoei_add_classifier};
