@@ -27,7 +27,8 @@ static const cli_option data_table[] = {
      .value = "FILE [KEY=VALUE...]",
      AT(data),
      .help = "training data: .tsv, .csv or .jsonl, optionally compressed (.gz or .zst), with the "
-             "columns (text1, text2, label), (query, positive) or (query, positive, negative). Repeat "
+             "columns (text1, text2, label), (query, positive) or (query, positive, negative). Methods for plain "
+             "texts read the texts of any table, the lines of a .txt file, or a folder of SentEval's STS data. Repeat "
              "this option for more files. Settings after a file apply only to this file. weight=X "
              "uses each row X times per epoch (default: 1). form=NAME is pairs, positives or "
              "triplets (default: detected from the columns). prompt=TEMPLATE is the prompt for queries"

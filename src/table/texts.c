@@ -13,6 +13,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/path.h"
+#include "table/sts_folder.h"
 
 #define COLUMN_LIST                                                                                                             \
     "text, text1, text2, sentence, sentence1, sentence2, question, question1, question2, premise, hypothesis, context, query, " \
@@ -156,6 +158,46 @@ static int pass_rows(const receiver *r, aoei_table *t, const char *columns, size
     return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc; /* err already contains the message */
 }
 
+/* ----------------------------------------------------------------- folders */
+
+/* The receiver of the texts of a folder, and the number of bad lines. */
+typedef struct folder_reader {
+    const receiver *to;
+    size_t *skipped; /* as for pass_rows */
+} folder_reader;
+
+/* Checks both sentences of a pair and passes them to the receiver. */
+static int pass_sentences(void *user, const char *file, size_t line, const aoe_text pair[2], aoe_error *err) {
+    const folder_reader *r = user;
+    const char *problem = !pair[0].data ? "the line has too few columns" : NULL;
+    for (size_t i = 0; i < 2 && !problem && !r->to->allow_empty; i++)
+        problem = aoei_text_is_empty(pair[i]) ? "a sentence is empty" : NULL;
+    if (problem && r->skipped) {
+        ++*r->skipped;
+        return 0;
+    }
+    if (problem)
+        return aoei_fail(err, AOE_EFORMAT, "%s:%zu: %s; %s", file, line, problem, r->to->remedy);
+    for (size_t i = 0; i < 2; i++) {
+        const int rc = r->to->fn(r->to->user, pair[i], line, err);
+        if (rc) {
+            aoei_error_prefix(err, "%s:%zu", file, line);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* Passes every sentence of a folder of SentEval's STS data to the receiver. */
+static int pass_folder(const receiver *r, const char *dir, const char *columns, size_t *skipped, aoe_error *err) {
+    folder_reader reader = {r, skipped};
+    if (columns)
+        return aoei_fail(err, AOE_EARG, "%s is a folder, whose files have no named columns; leave options.columns out", dir);
+    return aoei_sts_folder_read(dir, pass_sentences, &reader, err);
+}
+
+/* ------------------------------------------------------------------- files */
+
 /* The callback of aoe_texts_read and its argument. */
 typedef struct reader {
     aoe_text_fn fn;
@@ -220,11 +262,13 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     *e = (aoei_examples){0};
     o = o ? o : &none;
     const receiver r = {.fn = append, .user = e, .allow_empty = o->allow_empty, .remedy = AOEI_ROW_REMEDY};
-    int rc = aoei_table_open(&t, path, o, err);
+    const int folder = aoei_is_dir(path);
+    int rc = folder ? 0 : aoei_table_open(&t, path, o, err);
     if (!rc)
-        rc = aoei_examples_create(e, aoei_table_name(t), AOE_EXAMPLES_TEXTS, err);
+        rc = aoei_examples_create(e, folder ? path : aoei_table_name(t), AOE_EXAMPLES_TEXTS, err);
+    size_t *skipped = o->skip_bad_rows ? &e->skipped : NULL;
     if (!rc)
-        rc = pass_rows(&r, t, o->columns, o->skip_bad_rows ? &e->skipped : NULL, err);
+        rc = folder ? pass_folder(&r, path, o->columns, skipped, err) : pass_rows(&r, t, o->columns, skipped, err);
     if (!rc && !e->n)
         rc = aoei_fail(err, AOE_EFORMAT,
                        "%s: the file contains no texts (%zu bad rows); use a file with one text per line or row", e->name,

@@ -32,6 +32,13 @@ is_absent joint/head.safetensors
 "$AOE" train -q -m start -d "$pairs" -o threads --method consert -t 2 --epochs 1 --lr 1e-3 --batch-size 32 --recompute \
     --cache-chunk 5 >/dev/null
 cmp unsup/model.safetensors threads/model.safetensors && echo identical
+# A folder of SentEval's STS data stands for all sentences, also of pairs without a score.
+mkdir -p sts/STS16
+for i in 1 2 3 4; do printf 'the cat %s\ta dog %s\tsource\n' $i $i; done >sts/STS16/STS.input.answers.txt
+printf '5\n\n\n3\n' >sts/STS16/STS.gs.answers.txt
+printf 'main\tMSRvid\t2012\t1\t5.0\ta man\ta woman\n' >sts/sts-dev.csv
+trains folder consert sts -m start --batch-size 4 --max-steps 2
+grep -o '"\(examples\|data\)": *[0-9]*' folder/aoe.json | tail -1
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0
     "$AOE" train -m start -d "$pairs" -o out "$@" || code=$?
@@ -44,6 +51,8 @@ rejected --method consert --views shuffle,feature-cut
 rejected --method consert --classes 3
 rejected --method consert --w-cosine 1
 fails "$AOE" train -m start -d "$pairs" -o out --method consert --views none,none
+fails "$AOE" train -m start -d start -o out --method consert
+fails "$AOE" train -m start -d sts -o out --method cosent
 fails "$AOE" train -m start -d "$pairs" -o out --method consert --views none,token-cut:1.5
 fails "$AOE" train -m start -d "$pairs" -o out --method consert-sup
 fails "$AOE" train -m start -d nli.tsv -o out --method consert-sup --teacher start
