@@ -164,9 +164,13 @@ typedef struct aoei_encoder_config {
      * head, whose weights are in the weight file of the model, unless head_in_modules is 1. 0: the model computes embeddings */
     size_t classes;
     int head_in_modules; /* cross-encoders: 1: the weights of the modules are in their folders, as in an embedding model */
-    size_t head_rows;    /* number of rows of the training head, a linear layer with weight [head_rows, head_cols] that only the
-                            loss uses; 0: there is no training head */
-    size_t head_cols;    /* number of columns of the training head */
+    /* [n_projection] modules between the embeddings and the loss in training, such as the projection of SimCSE. A saved model
+     * does not contain them */
+    size_t n_projection;
+    aoei_module projection[AOEI_MAX_PROJECTION];
+    /* shape of the weight of the training head, a linear layer that only the loss uses, such as a classifier; 0: there is none
+     */
+    size_t head_rows, head_cols;
     int twin; /* 1: training uses a second encoder with its own weights, which are equal at the start (Contrastive Tension) */
     int no_transform_bias;          /* 1: the dense layer of the masked-LM head has no bias */
     aoei_activation mlm_activation; /* activation function of the masked-LM head; AOEI_IDENTITY: `activation` */

@@ -93,14 +93,15 @@ enum {
     AOEI_PW_HEAD = AOEI_MODULE_WEIGHTS * AOEI_MAX_MODULES,
     AOEI_PW_HEAD_BIAS,
     AOEI_PW_LAYER_WEIGHTS, /* [1, layer_weights] weights of hidden states */
-    AOEI_PW_COUNT
+    AOEI_PW_PROJECTION,    /* weights of the projection, in the order of the weights of modules */
+    AOEI_PW_COUNT = AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION
 };
 
 /* Groups of weights. AOEI_GROUP_OUTER: weights outside the layers (AOEI_W_*). AOEI_GROUP_LAYER: weights of a layer.
  * AOEI_GROUP_HEAD: weights of the masked-LM head (AOEI_HW_*). */
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 
-enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES, AOEI_POOLED_LAYERS }; /* values of aoei_slot.pooled */
+enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES, AOEI_POOLED_LAYERS, AOEI_POOLED_PROJECTION }; /* values of aoei_slot.pooled */
 
 typedef struct aoei_slot {
     char name[128]; /* tensor name without the model prefix, such as "encoder.layer.0.attention.self.query.weight" */
@@ -114,8 +115,8 @@ typedef struct aoei_slot {
     int table;      /* 1: the slot is the word embedding table */
     int absent;     /* 1: a model with this configuration has no such weight */
     int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
-                       AOEI_POOLED_LAYERS: weights of hidden states; 0:
-                       other weight, or weight of a classification head. The weights with a value above 0 are not stored in
+                       AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_PROJECTION: weight of the projection; 0: other
+                       weight, or weight of a classification head. The weights with a value above 0 are not stored in
                        the model's weight file */
     int classifier; /* 1: weight of a classification head; 2: weight of its last layer; 0: other weight */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */

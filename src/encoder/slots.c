@@ -27,7 +27,7 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
-    return aoei_pooled_slot(c, c->n_modules || c->head_rows || c->layer_weights ? AOEI_PW_COUNT : 0);
+    return aoei_pooled_slot(c, c->n_modules || c->n_projection || c->head_rows || c->layer_weights ? AOEI_PW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -222,31 +222,38 @@ static void describe_classifier(const aoei_encoder_config *c, size_t i, size_t p
     snprintf(s->name, sizeof s->name, "%s.%s", m->name ? m->name : "", part == AOEI_MODULE_BIAS ? "bias" : "weight");
 }
 
-/* Describes weight `part` (AOEI_MODULE_WEIGHT ...) of module i after the pooling. */
-static void describe_module(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
+/* Describes weight `part` (AOEI_MODULE_WEIGHT ...) of a module. m: NULL: the chain has no such module. */
+static void describe_module(const aoei_module *m, size_t part, aoei_slot *s) {
     static const char *const dense[] = {"linear.weight", "linear.bias", "residual.weight"};
     static const char *const norm[] = {"norm.weight", "norm.bias", ""};
-    const aoei_module *m = &c->modules[i];
-    const int is_dense = i < c->n_modules && m->kind == AOEI_MODULE_DENSE;
-    const int is_norm = i < c->n_modules && m->kind == AOEI_MODULE_LAYERNORM;
+    const int is_dense = m && m->kind == AOEI_MODULE_DENSE, is_batchnorm = m && m->kind == AOEI_MODULE_BATCHNORM;
+    const int is_norm = is_batchnorm || (m && m->kind == AOEI_MODULE_LAYERNORM);
     snprintf(s->name, sizeof s->name, "%s", is_norm ? norm[part] : dense[part]);
-    s->pooled = 1 + (int)i;
     if (is_dense && part != AOEI_MODULE_BIAS)
         matrix_slot(s, m->out, m->in);
     else
-        vector_slot(s, m->out);
+        vector_slot(s, m ? m->out : 0);
     s->norm = is_norm && part == AOEI_MODULE_WEIGHT;
     if (part == AOEI_MODULE_RESIDUAL)
         s->absent = !is_dense || m->residual != AOEI_RESIDUAL_WEIGHT;
     else
-        s->absent = is_dense || is_norm ? part == AOEI_MODULE_BIAS && m->no_bias : 1;
-    if (c->classes && !c->head_in_modules && i < c->n_modules)
-        describe_classifier(c, i, part, s);
+        s->absent = is_batchnorm ? m->no_bias : is_dense || is_norm ? part == AOEI_MODULE_BIAS && m->no_bias : 1;
 }
 
 static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     if (kind < AOEI_PW_HEAD) {
-        describe_module(c, kind / AOEI_MODULE_WEIGHTS, kind % AOEI_MODULE_WEIGHTS, s);
+        const size_t i = kind / AOEI_MODULE_WEIGHTS, part = kind % AOEI_MODULE_WEIGHTS;
+        describe_module(i < c->n_modules ? &c->modules[i] : NULL, part, s);
+        s->pooled = 1 + (int)i;
+        if (c->classes && !c->head_in_modules && i < c->n_modules)
+            describe_classifier(c, i, part, s);
+        return;
+    }
+    if (kind >= AOEI_PW_PROJECTION) {
+        const size_t i = (kind - AOEI_PW_PROJECTION) / AOEI_MODULE_WEIGHTS,
+                     part = (kind - AOEI_PW_PROJECTION) % AOEI_MODULE_WEIGHTS;
+        describe_module(i < c->n_projection ? &c->projection[i] : NULL, part, s);
+        s->pooled = AOEI_POOLED_PROJECTION;
         return;
     }
     if (kind == AOEI_PW_LAYER_WEIGHTS) {
@@ -360,6 +367,7 @@ enum {
     ADDED = 1 << 27,
     LATER = 1 << 28,
     POOLED = 1 << 29,
+    PROJECTION = 64 /* added to POOLED */
 };
 
 /* Returns the stream of the weight `kind` of layer `layer` of a transformer. */
@@ -380,8 +388,13 @@ static uint32_t layer_stream(size_t layer, size_t kind) {
 uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
     const size_t in_layers = slot - AOEI_W_LAYERS;
     if (slot >= aoei_pooled_slot(c, 0)) {
-        /* in the first version, the weights after the pooling were weight and bias of a dense layer, then of the head */
+        /* in the first version, the weights after the pooling were weight and bias of a dense layer, then of the head, which
+         * could be a projection */
         const size_t pooled = slot - aoei_pooled_slot(c, 0);
+        if (pooled >= AOEI_PW_PROJECTION) {
+            const size_t k = pooled - AOEI_PW_PROJECTION;
+            return (uint32_t)(POOLED + (k < 2 && !c->head_rows ? 2 + k : PROJECTION + k));
+        }
         return (uint32_t)(POOLED + (pooled >= AOEI_PW_HEAD ? 2 + pooled - AOEI_PW_HEAD : pooled < 2 ? pooled : pooled + 2));
     }
     if (slot < AOEI_W_LAYERS && slot >= SECOND_OUTER)

@@ -92,3 +92,31 @@ int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err) {
         m->memory.added[0] = value;
     return code;
 }
+
+int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err) {
+    const size_t before = aoei_slot_count(&m->config), aligned = AOEI_ALIGN / sizeof(float);
+    size_t offset = 0;
+    memcpy(m->config.projection, modules, n * sizeof *modules);
+    m->config.n_projection = n;
+    const size_t first = aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION), end = aoei_pooled_slot(&m->config, AOEI_PW_COUNT);
+    const int rc = extend(m, before, err);
+    if (rc)
+        return rc;
+    for (int fill = 0; fill < 2; fill++) { /* the first pass computes the size */
+        offset = 0;
+        for (size_t slot = first; slot < end; slot++) {
+            aoei_slot s;
+            aoei_slot_describe(&m->config, slot, &s);
+            if (s.absent)
+                continue;
+            if (fill) {
+                m->weights[slot] = aoei_tensor_wrap(m->memory.projection + offset, s.rows, s.cols);
+                aoei_init_weight(m->memory.projection + offset, &m->config, slot, seed);
+            }
+            offset += (s.rows * s.cols + aligned - 1) / aligned * aligned;
+        }
+        if (!fill && !(m->memory.projection = aoei_aligned((offset + 1) * sizeof *m->memory.projection)))
+            return aoei_fail_nomem(err, (offset + 1) * sizeof *m->memory.projection);
+    }
+    return AOE_OK;
+}

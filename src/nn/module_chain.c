@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "nn/batch.h"
+#include "nn/batchnorm.h"
 #include "nn/dropout.h"
 #include "nn/elementwise.h"
 #include "nn/layernorm.h"
@@ -14,6 +15,7 @@
 #include "nn/pooling.h"
 
 #define LAYERNORM_EPS 1e-5
+#define BATCHNORM_EPS 1e-5
 #define MIN_NORM      1e-12
 #define FIRST_SITE    ((uint32_t)0xff00) /* the dropout site of module i is FIRST_SITE + i; sites have 16 bits */
 
@@ -146,6 +148,10 @@ static void forward(const pass *p) {
     case AOEI_MODULE_NORMALIZE:
         aoei_tensor_copy(p->ctx, p->y, p->x);
         aoei_l2_normalize(p->ctx, p->y);
+        break;
+    case AOEI_MODULE_BATCHNORM:
+        aoei_batchnorm_forward(p->ctx, p->y, p->x, p->w[AOEI_MODULE_WEIGHT], p->w[AOEI_MODULE_BIAS], BATCHNORM_EPS);
+        aoei_dense_activate(p->ctx, p->y, p->y, p->module->activation, 0);
     }
 }
 
@@ -165,6 +171,11 @@ static void backward(const pass *p) {
         break;
     case AOEI_MODULE_NORMALIZE:
         aoei_parallel_for(p->ctx->pool, p->x.rows, normalize_task, (void *)p);
+        break;
+    case AOEI_MODULE_BATCHNORM:
+        aoei_dense_activate_backward(p->ctx, p->dy, p->dy, p->y, none, p->module->activation);
+        aoei_batchnorm_backward(p->ctx, p->dx, p->g[AOEI_MODULE_WEIGHT], p->g[AOEI_MODULE_BIAS], p->dy, p->x,
+                                p->w[AOEI_MODULE_WEIGHT], BATCHNORM_EPS);
     }
 }
 

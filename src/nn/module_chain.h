@@ -10,19 +10,21 @@
 #include "nn/tensor.h"
 
 enum {
-    AOEI_MAX_MODULES = 6,   /* maximum number of modules of a chain */
-    AOEI_MODULE_WEIGHTS = 3 /* maximum number of weights of a module */
+    AOEI_MAX_MODULES = 6,    /* maximum number of modules of a chain */
+    AOEI_MAX_PROJECTION = 4, /* maximum number of modules of a projection */
+    AOEI_MODULE_WEIGHTS = 3  /* maximum number of weights of a module */
 };
 
-/* Indices of the weights of a module. Dense: weight [out, in], bias [1, out] and weight of the residual [out, in]. LayerNorm:
- * weight and bias [1, out]. Other modules have no weights. */
+/* Indices of the weights of a module. Dense: weight [out, in], bias [1, out] and weight of the residual [out, in]. LayerNorm
+ * and BatchNorm: weight and bias [1, out]. Other modules have no weights. */
 enum { AOEI_MODULE_WEIGHT, AOEI_MODULE_BIAS, AOEI_MODULE_RESIDUAL };
 
 typedef enum aoei_module_kind {
     AOEI_MODULE_DENSE,     /* y = f(x w^T + b), plus the residual if there is one */
     AOEI_MODULE_LAYERNORM, /* layer normalization */
     AOEI_MODULE_DROPOUT,   /* dropout in training; otherwise y = x */
-    AOEI_MODULE_NORMALIZE  /* y = x / max(|x|, 1e-12), where |x| is the L2 norm */
+    AOEI_MODULE_NORMALIZE, /* y = x / max(|x|, 1e-12), where |x| is the L2 norm */
+    AOEI_MODULE_BATCHNORM  /* y = f(z), where z is x after batch normalization over the rows; only in training */
 } aoei_module_kind;
 
 typedef enum aoei_module_residual {
@@ -34,8 +36,8 @@ typedef enum aoei_module_residual {
 typedef struct aoei_module {
     aoei_module_kind kind;
     size_t in, out;                   /* number of components of the input and of the output */
-    aoei_dense_activation activation; /* Dense: f */
-    int no_bias;                      /* Dense, LayerNorm: 1: there is no bias */
+    aoei_dense_activation activation; /* Dense, BatchNorm: f; that of BatchNorm does not need its input */
+    int no_bias;                      /* Dense, LayerNorm: 1: there is no bias. BatchNorm: 1: there is no weight and no bias */
     double norm_eps;                  /* LayerNorm: epsilon; 0: 1e-5, the value of sentence-transformers */
     aoei_module_residual residual;    /* Dense: residual connection */
     double dropout;                   /* Dropout: probability of dropping a component */

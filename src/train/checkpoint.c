@@ -104,21 +104,54 @@ static int write_best(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return write_flat(t, dir, "best.safetensors", names, &best, 1, err);
 }
 
-/* Writes the weight and the bias of the training head, if the method has one. They are small, so they are written without
- * slices. */
+/* Describes the next weight of the projection or of the training head, starting at *slot, and writes its name in the file to
+ * name[size]. Returns 0 if there is none. */
+static int next_training_weight(const aoei_encoder_config *c, size_t *slot, aoei_slot *d, char *name, size_t size) {
+    const size_t first = aoei_pooled_slot(c, 0), n = aoei_slot_count(c);
+    for (; *slot < n; ++*slot) {
+        aoei_slot_describe(c, *slot, d);
+        if (*slot < first || d->absent || (d->pooled != AOEI_POOLED_HEAD && d->pooled != AOEI_POOLED_PROJECTION))
+            continue;
+        /* the names of a single layer are "weight" and "bias" */
+        const size_t k = *slot - first;
+        const int is_weight =
+            d->pooled == AOEI_POOLED_HEAD ? k == AOEI_PW_HEAD : (k - AOEI_PW_PROJECTION) % AOEI_MODULE_WEIGHTS == 0;
+        const char *kind = is_weight ? "weight" : "bias";
+        if (d->pooled == AOEI_POOLED_HEAD)
+            snprintf(name, size, "%s%s", c->n_projection ? "head." : "", kind);
+        else if (k - AOEI_PW_PROJECTION < AOEI_MODULE_WEIGHTS)
+            snprintf(name, size, "%s", kind);
+        else
+            snprintf(name, size, "%zu.%s", (k - AOEI_PW_PROJECTION) / AOEI_MODULE_WEIGHTS, kind);
+        return 1;
+    }
+    return 0;
+}
+
+enum { TRAINING_WEIGHTS = 2 + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION, NAME_SIZE = 32 };
+
+/* Writes the weights of the projection and of the training head, if the method has them. They are small, so they are written
+ * without slices. */
 static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = &t->base->config;
-    const size_t slot = aoei_pooled_slot(c, AOEI_PW_HEAD), cells = c->head_rows * c->head_cols;
-    const aoei_st_entry entries[2] = {{"weight", AOEI_ST_F32, 2, {c->head_rows, c->head_cols}},
-                                      {"bias", AOEI_ST_F32, 1, {c->head_rows}}};
-    if (!c->head_rows)
+    aoei_st_entry entries[TRAINING_WEIGHTS];
+    char names[TRAINING_WEIGHTS][NAME_SIZE];
+    size_t slots[TRAINING_WEIGHTS], n = 0, largest = 0;
+    aoei_slot d;
+    for (size_t slot = 0; next_training_weight(c, &slot, &d, names[n], NAME_SIZE); slot++) {
+        entries[n] = d.vector ? (aoei_st_entry){names[n], AOEI_ST_F32, 1, {d.cols}}
+                              : (aoei_st_entry){names[n], AOEI_ST_F32, 2, {d.rows, d.cols}};
+        slots[n++] = slot;
+        largest = d.rows * d.cols > largest ? d.rows * d.cols : largest;
+    }
+    if (!n)
         return AOE_OK;
     char *path = aoei_path_join(dir, HEAD_FILE);
-    float *values = aoei_malloc_array(cells, sizeof *values);
+    float *values = aoei_malloc_array(largest, sizeof *values);
     aoei_st_writer *w = NULL;
-    int code = path && values ? aoei_st_writer_open(&w, path, entries, 2, err) : aoei_fail_nomem(err, cells * sizeof *values);
-    for (size_t i = 0; i < 2 && !code; i++) {
-        const aoei_tensor v = t->params->values[slot + i];
+    int code = path && values ? aoei_st_writer_open(&w, path, entries, n, err) : aoei_fail_nomem(err, largest * sizeof *values);
+    for (size_t i = 0; i < n && !code; i++) {
+        const aoei_tensor v = t->params->values[slots[i]];
         aoei_tensor_read(t->ctx, values, v);
         code = aoei_st_writer_write(w, values, v.rows * v.cols * sizeof *values, err);
     }
@@ -407,29 +440,33 @@ static int read_flat(const aoei_trainer *t, aoei_tensor to, float *slice, const 
 }
 
 static int read_head(aoei_trainer *t, const char *dir, aoe_error *err) {
-    static const char *const names[] = {"weight", "bias"};
     const aoei_encoder_config *c = &t->base->config;
-    const size_t slot = aoei_pooled_slot(c, AOEI_PW_HEAD);
+    char name[NAME_SIZE];
+    aoei_slot d;
     aoei_safetensors *s = NULL;
-    if (!c->head_rows)
+    if (!c->head_rows && !c->n_projection)
         return AOE_OK;
     char *path = aoei_path_join(dir, HEAD_FILE);
-    float *values = aoei_malloc_array(c->head_rows * c->head_cols, sizeof *values);
-    int code = path && values ? aoei_safetensors_open(&s, path, err) : aoei_fail_nomem(err, c->head_rows * sizeof *values);
-    for (size_t i = 0; i < 2 && !code; i++) {
-        const aoei_tensor v = t->params->values[slot + i];
-        const aoei_st_tensor *from = aoei_safetensors_find(s, names[i]);
+    int code = path ? aoei_safetensors_open(&s, path, err) : aoei_fail_nomem(err, 0);
+    for (size_t slot = 0; !code && next_training_weight(c, &slot, &d, name, sizeof name); slot++) {
+        const aoei_tensor v = t->params->values[slot];
+        const aoei_st_tensor *from = aoei_safetensors_find(s, name);
         if (!from || from->dtype != AOEI_ST_F32 || aoei_st_elements(from) != v.rows * v.cols) {
             code = aoei_fail(err, AOE_EFORMAT,
                              "%s: tensor \"%s\" must have %zu F32 values; delete this checkpoint and resume from an older one",
-                             path, names[i], v.rows * v.cols);
+                             path, name, v.rows * v.cols);
+            break;
+        }
+        float *values = aoei_malloc_array(v.rows * v.cols, sizeof *values);
+        if (!values) {
+            code = aoei_fail_nomem(err, v.rows * v.cols * sizeof *values);
             break;
         }
         memcpy(values, from->data, v.rows * v.cols * sizeof *values);
         aoei_tensor_write(t->ctx, v, values);
+        aoei_free(values);
     }
     aoei_safetensors_close(s);
-    aoei_free(values);
     aoei_free(path);
     return code;
 }

@@ -18,24 +18,22 @@ static size_t max_arity(const aoei_pair_step_options *o) {
     return o->arity ? o->arity : 2;
 }
 
-/* Returns 1 if the training head is a projection. Returns 0 if there is no head, or if it is a classifier. */
-static int has_projection(const aoei_encoder_config *c) {
-    return c->head_rows && c->head_cols == aoei_vector_dims(c);
-}
-
 /* Returns the number of components of the embeddings from which the loss is computed. */
 static size_t loss_dims(const aoei_encoder_config *c) {
-    return has_projection(c) ? c->head_rows : aoei_vector_dims(c);
+    return aoei_module_chain_dims(c->projection, c->n_projection, aoei_vector_dims(c));
 }
 
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
     const aoei_encoder_config *c = &s->config;
-    aoei_module_chain_layout(&s->chain, s->config.modules, c->n_modules, texts, aoei_pooled_dims(c), 1, arena);
+    aoei_module_chain_layout(&s->chain, c->modules, c->n_modules, texts, aoei_pooled_dims(c), 1, arena);
     s->pooled = s->chain.value[0];
-    s->vectors = s->chain.value[c->n_modules];
-    s->d_vectors = s->chain.grad[c->n_modules];
-    s->projected = has_projection(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->vectors;
-    s->d_projected = has_projection(c) ? aoei_tensor_take(arena, texts, c->head_rows) : s->d_vectors;
+    s->projected = s->vectors = s->chain.value[c->n_modules];
+    s->d_projected = s->d_vectors = s->chain.grad[c->n_modules];
+    if (!c->n_projection)
+        return;
+    aoei_module_chain_layout(&s->projection, c->projection, c->n_projection, texts, s->vectors.cols, 1, arena);
+    s->projected = s->projection.value[c->n_projection];
+    s->d_projected = s->projection.grad[c->n_projection];
 }
 
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
@@ -221,22 +219,23 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
 /* Runs the forward pass of the layers after the pooling (modules, projection) for n texts. drop: dropout of the step, or NULL
  * for none. */
 static void layers_forward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
-    const aoei_tensor *w = s->params.values + aoei_pooled_slot(&s->config, 0), vectors = aoei_tensor_rows(s->vectors, 0, n),
-                      projected = aoei_tensor_rows(s->projected, 0, n);
+    const aoei_tensor *w = s->params.values + aoei_pooled_slot(&s->config, 0);
     aoei_module_chain_forward(s->ctx, &s->chain, n, w, drop);
-    if (has_projection(&s->config))
-        aoei_dense_forward(s->ctx, projected, vectors, w[AOEI_PW_HEAD], w[AOEI_PW_HEAD_BIAS], AOEI_DENSE_TANH);
+    if (!s->config.n_projection)
+        return;
+    aoei_tensor_copy(s->ctx, aoei_tensor_rows(s->projection.value[0], 0, n), aoei_tensor_rows(s->vectors, 0, n));
+    aoei_module_chain_forward(s->ctx, &s->projection, n, w + AOEI_PW_PROJECTION, drop);
 }
 
 /* Runs the backward pass of the layers after the pooling (modules, projection) for n texts. s->pooled receives the gradient of
  * the pooling output. */
 static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
-    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, vectors = aoei_tensor_rows(s->vectors, 0, n),
-                      d_vectors = aoei_tensor_rows(s->d_vectors, 0, n);
-    if (has_projection(&s->config))
-        aoei_dense_backward(s->ctx, d_vectors, g[AOEI_PW_HEAD], g[AOEI_PW_HEAD_BIAS], aoei_tensor_rows(s->d_projected, 0, n),
-                            vectors, aoei_tensor_rows(s->projected, 0, n), w[AOEI_PW_HEAD], AOEI_DENSE_TANH);
+    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot;
+    if (s->config.n_projection) {
+        aoei_module_chain_backward(s->ctx, &s->projection, n, w + AOEI_PW_PROJECTION, g + AOEI_PW_PROJECTION, drop);
+        aoei_tensor_copy(s->ctx, aoei_tensor_rows(s->d_vectors, 0, n), aoei_tensor_rows(s->projection.grad[0], 0, n));
+    }
     aoei_module_chain_backward(s->ctx, &s->chain, n, w, g, drop);
 }
 

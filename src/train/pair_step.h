@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * One training step on pairs or triplets: forward pass of the encoder, pooling, objectives, and backward pass of the encoder.
  * The trainer and the benchmark use it. All memory is allocated when the step is created.
- * The pooling may be followed by the modules of the model (nn/module_chain.h) and by the training head of the method (a
- * projection with tanh, or a classifier). These layers process the whole batch at once.
- * The texts of a batch are stored example by example: x0 y0 x1 y1 ... for pairs, and q0 p0 n0 q1 p1 n1 ... for triplets.
- * If the activations of the whole batch do not fit in memory, the batch can be processed in chunks (GradCache, Gao et al.
- * 2021). First, each chunk is encoded. Then the objectives are computed from the embeddings of all chunks. Finally, each chunk
- * is encoded again, followed by its backward pass. The dropout mask of a text depends on the index of the text in the step, not
- * on its index in the chunk. The gradient of each weight is summed in the order of the tokens of the batch. Therefore, float32
- * results are bit-identical for all chunk sizes.
- * If there is a second encoder (config.twin), an example has two texts. The first encoder encodes the first text and the second
- * encoder the second text. The buffer contains the first texts of all examples, followed by the second texts of all examples.
+ * The pooling may be followed by the modules of the model and by a projection of the method (nn/module_chain.h). These layers
+ * process the whole batch at once. The texts of a batch are stored example by example: x0 y0 x1 y1 ... for pairs, and q0 p0 n0
+ * q1 p1 n1 ... for triplets. If the activations of the whole batch do not fit in memory, the batch can be processed in chunks
+ * (GradCache, Gao et al. 2021). First, each chunk is encoded. Then the objectives are computed from the embeddings of all
+ * chunks. Finally, each chunk is encoded again, followed by its backward pass. The dropout mask of a text depends on the index
+ * of the text in the step, not on its index in the chunk. The gradient of each weight is summed in the order of the tokens of
+ * the batch. Therefore, float32 results are bit-identical for all chunk sizes. If there is a second encoder (config.twin), an
+ * example has two texts. The first encoder encodes the first text and the second encoder the second text. The buffer contains
+ * the first texts of all examples, followed by the second texts of all examples.
  */
 #ifndef AOEI_TRAIN_PAIR_STEP_H
 #define AOEI_TRAIN_PAIR_STEP_H
@@ -59,9 +58,11 @@ typedef struct aoei_pair_step {
     aoei_module_chain chain;    /* modules between the pooling and the loss; their tensors are in `arena` */
     aoei_tensor pooled;  /* [arity * B, hidden] float32 output of the pooling; the backward pass replaces it by its gradient */
     aoei_tensor vectors; /* [arity * B, dims] output of the last module; equal to `pooled` if there are no modules */
-    aoei_tensor projected; /* [arity * B, head_rows] output of the projection; equal to `vectors` if there is no projection */
-    aoei_tensor d_vectors; /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
-    /* [arity * B, head_rows] gradient of `projected`; equal to `d_vectors` if there is no projection */
+    aoei_module_chain projection; /* modules between the embeddings and the loss (config.projection); their tensors are in
+                                     `arena` */
+    aoei_tensor projected;        /* [arity * B, D] output of the projection; equal to `vectors` if there is no projection */
+    aoei_tensor d_vectors;        /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
+    /* [arity * B, D] gradient of `projected`; equal to `d_vectors` if there is no projection */
     aoei_tensor d_projected;
     float *host, *host_grad;    /* [arity * B, D] host: embeddings in main memory, the input of the objectives; host_grad: their
                                    gradients; both owned */

@@ -23,6 +23,7 @@ typedef struct problem {
     aoei_encoder_config c;
     aoei_pair_step step;
     aoe_context *ctx;
+    size_t head_slot;                                /* slot of the weight of the projection or of the classifier */
     size_t n;                                        /* number of parameters */
     size_t word, dense, dense_bias, head, head_bias; /* index in x of the first parameter of each weight */
     size_t dims, compared; /* `dims`: components of the model's vectors; `compared`: components of the vectors in the loss */
@@ -61,7 +62,7 @@ static void vectors_of(const problem *p, const double *x, double v[TEXTS][MOST_D
         if (p->c.n_modules)
             layer(after_dense, pooled, x + p->dense, p->c.modules[0].no_bias ? NULL : x + p->dense_bias, D, p->c.modules[0].out,
                   p->c.modules[0].activation == AOEI_DENSE_TANH);
-        if (p->compared != p->dims || p->c.head_cols == p->dims)
+        if (p->c.n_projection)
             layer(v[u], after_dense, x + p->head, x + p->head_bias, p->dims, p->compared, 1);
         else
             memcpy(v[u], after_dense, sizeof after_dense);
@@ -137,6 +138,14 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
                                  .head_rows = head_rows,
                                  .head_cols = head_cols};
     p->dims = aoei_vector_dims(&p->c);
+    const int projects = head_rows && head_cols == p->dims;
+    if (projects) {
+        p->c.n_projection = 1;
+        p->c.projection[0] =
+            (aoei_module){.kind = AOEI_MODULE_DENSE, .in = head_cols, .out = head_rows, .activation = AOEI_DENSE_TANH};
+        p->c.head_rows = p->c.head_cols = 0;
+    }
+    p->head_slot = aoei_pooled_slot(&p->c, projects ? AOEI_PW_PROJECTION : AOEI_PW_HEAD);
     p->compared = head_cols == p->dims ? head_rows : p->dims;
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
@@ -152,8 +161,8 @@ static void set_up(problem *p, size_t dense, int with_tanh, int bias, size_t hea
     p->dense = fill(p, AOEI_W_WORD, 0);
     p->dense_bias = fill(p, first_slot + AOEI_PW_DENSE, p->dense);
     p->head = fill(p, first_slot + AOEI_PW_DENSE_BIAS, p->dense_bias);
-    p->head_bias = fill(p, first_slot + AOEI_PW_HEAD, p->head);
-    p->n = fill(p, first_slot + AOEI_PW_HEAD_BIAS, p->head_bias);
+    p->head_bias = fill(p, p->head_slot, p->head);
+    p->n = fill(p, p->head_slot + 1, p->head_bias);
 }
 
 static void tear_down(problem *p) {
@@ -182,8 +191,8 @@ static double run(problem *p, double scale) {
 
 static void read_gradient(problem *p, double *grad) {
     const size_t first_slot = aoei_pooled_slot(&p->c, 0);
-    const size_t slots[] = {AOEI_W_WORD, first_slot + AOEI_PW_DENSE, first_slot + AOEI_PW_DENSE_BIAS, first_slot + AOEI_PW_HEAD,
-                            first_slot + AOEI_PW_HEAD_BIAS},
+    const size_t slots[] = {AOEI_W_WORD, first_slot + AOEI_PW_DENSE, first_slot + AOEI_PW_DENSE_BIAS, p->head_slot,
+                            p->head_slot + 1},
                  at[] = {0, p->dense, p->dense_bias, p->head, p->head_bias};
     for (size_t s = 0; s < 5; s++)
         if (s == 0 || aoei_slot_count(&p->c) > first_slot)
