@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Describes training options as JSON. A table lists the option fields that a description contains; the training files are
- * added.
+ * Describes training options as JSON. A table lists the option fields that every description contains. The training files, and
+ * options of the method that do not have their default values, are added.
  */
 #include "experiment/describe.h"
 
@@ -74,6 +74,23 @@ static const field fields[] = {
     FIELD("lora.load_8bit", INTEGER, lora.load_8bit),
 };
 
+/* Options of single methods. A description contains only those that do not have their default values, so that records of
+ * earlier versions stay valid. */
+static const field method_fields[] = {
+    FIELD("directions", INTEGER, objective.directions),
+    FIELD("joint", INTEGER, objective.joint),
+    FIELD("guide_margin", REAL, objective.guide_margin),
+    FIELD("guide_relative", INTEGER, objective.guide_relative),
+    FIELD("features", INTEGER, objective.features),
+    FIELD("views[0].kind", INTEGER, views[0].kind),
+    FIELD("views[0].rate", REAL, views[0].rate),
+    FIELD("views[1].kind", INTEGER, views[1].kind),
+    FIELD("views[1].rate", REAL, views[1].rate),
+    FIELD("negatives", COUNT, negatives),
+    FIELD("matryoshka_per_step", COUNT, matryoshka_per_step),
+    FIELD("new_head", INTEGER, new_head),
+};
+
 /* These functions return the JSON value of an option: "auto" if the option is AOE_AUTO, otherwise a number. */
 static json_t *integer(json_int_t x) {
     return x == AOE_AUTO ? json_string("auto") : json_integer(x);
@@ -130,6 +147,26 @@ static json_t *training_file(const aoe_train_data *d) {
     return NULL;
 }
 
+/* Adds the options of single methods that do not have their default values. Returns a nonzero value if out of memory. */
+static int add_method_options(json_t *r, const aoe_train_options *o) {
+    aoe_train_options defaults;
+    json_t *sizes = json_array();
+    int bad = !sizes;
+    aoe_train_options_defaults(&defaults);
+    for (size_t i = 0; i < sizeof method_fields / sizeof *method_fields && !bad; i++) {
+        json_t *value = field_value(&method_fields[i], o), *usual = field_value(&method_fields[i], &defaults);
+        bad = !value || !usual || (!json_equal(value, usual) && json_object_set(r, method_fields[i].name, value));
+        json_decref(value);
+        json_decref(usual);
+    }
+    for (size_t i = 0; i < o->n_matryoshka && !bad; i++)
+        bad = json_array_append_new(sizes, json_pack("[I, f]", (json_int_t)o->matryoshka[i].dims, o->matryoshka[i].weight));
+    if (o->n_matryoshka && !bad)
+        bad = json_object_set(r, "matryoshka", sizes);
+    json_decref(sizes);
+    return bad;
+}
+
 json_t *aoei_describe_options(const aoe_train_options *o) {
     aoei_json_init();
     json_t *r = json_object(), *data = json_array();
@@ -139,6 +176,7 @@ json_t *aoei_describe_options(const aoe_train_options *o) {
     bad |= json_object_set_new(r, "data", data);
     for (size_t i = 0; i < sizeof fields / sizeof *fields && !bad; i++)
         bad |= json_object_set_new(r, fields[i].name, field_value(&fields[i], o));
+    bad = bad || add_method_options(r, o);
     if (!bad)
         return r;
     json_decref(r);
@@ -171,6 +209,14 @@ int aoei_describe_difference(const json_t *before, const json_t *now, char *text
                  is ? is : "different");
         aoei_free(was);
         aoei_free(is);
+        return 1;
+    }
+    json_object_foreach((json_t *)before, name, value) {
+        if (json_object_get(now, name))
+            continue;
+        char *was = aoei_json_text(value, JSON_COMPACT);
+        snprintf(text, size, "options.%s was %.200s and is now not set", name, was ? was : "set");
+        aoei_free(was);
         return 1;
     }
     return 0;

@@ -468,6 +468,22 @@ static void descriptions_name_the_difference(void **state) {
     assert_string_equal(text, "options.w_angle was 1.0 and is now 0.02");
     json_decref(x);
     json_decref(y);
+    aoe_train_method_defaults(&a, AOE_METHOD_CONSERT);
+    b = a;
+    b.views[1] = (aoe_view){AOE_VIEW_TOKEN_CUT, 0.5};
+    x = aoei_describe_options(&a);
+    y = aoei_describe_options(&b);
+    assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 1);
+    assert_non_null(strstr(text, "options.views[1].kind was 1 and is now 3"));
+    json_decref(x);
+    aoe_prefix prefix = {16, 1};
+    b.matryoshka = &prefix;
+    b.n_matryoshka = 1;
+    x = aoei_describe_options(&b);
+    assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 1);
+    assert_non_null(strstr(text, "options.matryoshka was"));
+    json_decref(x);
+    json_decref(y);
 }
 
 int main(void) {
