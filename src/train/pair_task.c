@@ -445,7 +445,8 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
             "%zu of %zu examples are in no batch of an epoch, because their texts occur too often and a batch of positives or triplets contains no text twice; set options.allow_duplicates to use these examples (equal texts of a batch are then negatives of each other)",
             p->batches.unused, p->batches.examples);
     }
-    aoei_views_begin_step(&p->views, t->o->seed, step);
+    if (p->views.cuts)
+        aoei_views_begin_step(&p->views, t->o->seed, step);
     for (size_t i = first; i < first + n; i++) {
         const aoei_planned_batch *batch = &p->batches.batch[i];
         const aoei_file_loss *file_loss = &p->losses[batch->source];
