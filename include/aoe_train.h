@@ -84,6 +84,8 @@ typedef struct aoe_objective_result {
     double classification;     /* term of AOE_METHOD_SBERT_CLASSIFICATION or AOE_METHOD_CROSS_ENCODER; otherwise 0 */
     double teacher;        /* distillation term before it is multiplied by w_teacher; 0 without a teacher. `total` includes the
                               weighted term */
+    double layers;         /* training with aoe_layer_options: sum of the terms that compare the vectors of hidden states with
+                              their targets (adaptive: without weights; ESE: with weights); otherwise 0 */
     size_t ordered_pairs;  /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
     size_t positive_pairs; /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
 } aoe_objective_result;
@@ -340,6 +342,26 @@ enum { AOE_VIEWS = 2 /* copies of a text */ };
 /* Parses a view: "none", "shuffle", "feature-cut:RATE" or "token-cut:RATE". Errors: AOE_EARG. */
 AOE_API int aoe_view_parse(aoe_view *v, const char *text, aoe_error *AOE_NULLABLE err);
 
+/* Weight of the loss of hidden state i (0: embedding output): 1, 1 / (1 + ln(1 + i)), or 1 / (1 + i). */
+typedef enum aoe_layer_prior { AOE_LAYER_PRIOR_UNIFORM, AOE_LAYER_PRIOR_LOG, AOE_LAYER_PRIOR_LINEAR } aoe_layer_prior;
+
+/* Losses on the hidden states of all layers of a transformer. With `adaptive` (AdaptiveLayerLoss of sentence-transformers), the
+ * loss of the method is also computed for hidden states before the last one, which are drawn for each step, and their vectors
+ * learn the distribution of the embeddings. With `ese` (Espresso sentence embeddings, Li et al. 2024), it is computed for the
+ * first ese_dims components of the vectors of the hidden states. The trained model can then be truncated to its first layers.
+ * At most one of both may be set. */
+typedef struct aoe_layer_options {
+    int adaptive;          /* 1: adaptive layers; default 0 */
+    size_t per_step;       /* adaptive: number of hidden states that are drawn for each step; default 1 */
+    aoe_layer_prior prior; /* adaptive: default AOE_LAYER_PRIOR_UNIFORM */
+    double temperature;    /* adaptive: temperature of the distributions; default 0.3 */
+    double w_last;         /* adaptive: weight of the loss of the embeddings; default 1 */
+    double w_layers;       /* adaptive: weight of the mean loss of the drawn hidden states; default 1 */
+    double w_kl;           /* adaptive: weight of the divergence of the distributions; default 1 */
+    int ese;               /* 1: ESE; default 0 */
+    size_t ese_dims;       /* ese: number of components; default 128 */
+} aoe_layer_options;
+
 typedef struct aoe_train_options {
     size_t struct_size; /* set by aoe_train_options_defaults */
     aoe_training_args args;
@@ -373,6 +395,7 @@ typedef struct aoe_train_options {
      * step; 0 (default): all */
     const aoe_prefix *matryoshka;
     size_t n_matryoshka, matryoshka_per_step;
+    aoe_layer_options layers; /* losses on the hidden states of all layers; default: none */
     /* CT: number of random pairs that are added to each text as negatives; default 7 */
     size_t negatives;
     aoe_dev_fn evaluate; /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the

@@ -61,6 +61,7 @@ static void format_step(const aoe_train_event *e, char *out, size_t size) {
         {"classification", e->loss.classification},
         {"regression", e->loss.regression},
         {"teacher", e->loss.teacher},
+        {"layers", e->loss.layers},
     };
     size_t used = 0;
     out[0] = 0;

@@ -313,6 +313,76 @@ static const cli_option prefix_table[] = {
      .fallback = "all sizes"},
 };
 
+static const cli_option layer_table[] = {
+    {.name = "adaptive-layers",
+     .field = "layers.adaptive",
+     .kind = CLI_FLAG,
+     AT(t.layers.adaptive),
+     .set = 1,
+     .help = "adaptive layers (AdaptiveLayerLoss of sentence-transformers): also compute the loss from the outputs of "
+             "other layers than the last one, which are drawn for each step, and let their vectors learn the "
+             "distribution of the embeddings. The trained model can be truncated to fewer layers. Requires a transformer"},
+    {.name = "layers-per-step",
+     .field = "layers.per_step",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.layers.per_step),
+     .min = 1,
+     .max = 1024,
+     .help = "--adaptive-layers: number of layers that are drawn for each step; the embedding layer is one of the "
+             "candidates"},
+    {.name = "layer-prior",
+     .field = "layers.prior",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     AT(t.layers.prior),
+     .choices = CLI_CHOICES("uniform", "log", "linear"),
+     .noun = "layer prior",
+     .help = "--adaptive-layers: weight of the loss of layer i (0: embedding layer): uniform (1), log (1 / (1 + ln(1 + "
+             "i))) or linear (1 / (1 + i))"},
+    {.name = "layer-temperature",
+     .field = "layers.temperature",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.layers.temperature),
+     .help = "--adaptive-layers: temperature of the distributions"},
+    {.name = "w-last-layer",
+     .field = "layers.w_last",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.layers.w_last),
+     .help = "--adaptive-layers: weight of the loss of the last layer"},
+    {.name = "w-layers",
+     .field = "layers.w_layers",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.layers.w_layers),
+     .help = "--adaptive-layers: weight of the mean loss of the drawn layers"},
+    {.name = "w-layer-kl",
+     .field = "layers.w_kl",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.layers.w_kl),
+     .help = "--adaptive-layers: weight of the KL divergence between the distributions of the last layer and of each drawn "
+             "layer"},
+    {.name = "ese",
+     .field = "layers.ese",
+     .kind = CLI_FLAG,
+     AT(t.layers.ese),
+     .set = 1,
+     .help = "Espresso sentence embeddings (Li et al. 2024): also compute the loss from the first components of the outputs "
+             "of all layers, and let these components learn the principal components of the same outputs. The trained "
+             "model can be truncated to fewer layers and components. Requires a transformer"},
+    {.name = "ese-dims",
+     .field = "layers.ese_dims",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.layers.ese_dims),
+     .min = 1,
+     .max = 1e6,
+     .help = "--ese: number of components"},
+};
+
 static const cli_option teacher_table[] = {
     {.name = "teacher",
      .kind = CLI_MODEL,
@@ -485,6 +555,18 @@ static int read_dev(options *o) {
     return CLI_GO;
 }
 
+/* Rejects options of a loss on layers that is not computed. */
+static int check_layers(const options *o) {
+    static const char *const adaptive[] = {"layers-per-step", "layer-prior", "layer-temperature", "w-last-layer", "w-layers",
+                                           "w-layer-kl",      NULL};
+    for (size_t i = 0; adaptive[i] && !o->t.layers.adaptive; i++)
+        if (cli_given(&o->args, adaptive[i]))
+            return cli_usage("train", "--%s requires --adaptive-layers", adaptive[i]);
+    if (cli_given(&o->args, "ese-dims") && !o->t.layers.ese)
+        return cli_usage("train", "--ese-dims requires --ese");
+    return CLI_GO;
+}
+
 /* Rejects options that have no effect with this training method. */
 static int check_method(const cli_args *args, aoe_method method) {
     enum {
@@ -557,6 +639,8 @@ int cli_train_config_check(const cli_train_config *o) {
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
     if (check_method(&o->args, o->t.method) != CLI_GO)
         return 2;
+    if (check_layers(o) != CLI_GO)
+        return 2;
     if (!o->prefix_text && o->t.matryoshka_per_step)
         return cli_usage("train", "--matryoshka-per-step requires --matryoshka DIM,...");
     if (!o->dev && (o->t.args.eval_every || o->t.args.patience))
@@ -628,6 +712,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         CLI_GROUP("schedule", cli_schedule_table, &o->t.args),
         CLI_GROUP("losses", objective_table, o),
         CLI_GROUP("prefixes of embeddings", prefix_table, o),
+        CLI_GROUP("layers", layer_table, o),
         CLI_GROUP("teacher", teacher_table, o),
         CLI_GROUP("adapters (LoRA)", cli_lora_table, &o->t.lora),
         CLI_GROUP("tables", cli_table_table, &o->table),

@@ -9,7 +9,7 @@
 #include "aoe_train.h"
 #include "cli/common/common.h"
 
-enum { CLI_TRAIN_GROUPS = 12 };
+enum { CLI_TRAIN_GROUPS = 13 };
 
 typedef struct cli_train_config {
     cli_general general;

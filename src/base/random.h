@@ -32,7 +32,9 @@ enum {
     AOEI_STREAM_ISSUES = 15,
     AOEI_STREAM_MATRYOSHKA = 16,
     AOEI_STREAM_TWIN = 17,
-    AOEI_STREAM_VIEW = 18
+    AOEI_STREAM_VIEW = 18,
+    AOEI_STREAM_LAYERS = 19,
+    AOEI_STREAM_ESE = 20
 };
 
 /* A sequential generator for one stream: counter = (index low, index high, substream, stream), key = seed. */

@@ -49,6 +49,10 @@ void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c,
     c->arch->encoder->backward(ctx, c, w, grads, batch, s, drop, with_first);
 }
 
+int aoei_encoder_has_taps(const aoei_encoder_config *c, aoe_pooling pooling) {
+    return c->arch->encoder->taps && !aoei_pools_mean_state(c) && pooling != AOE_POOLING_FIRST_LAST_AVG;
+}
+
 void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
                        aoei_tensor last, const aoei_batch *batch, const aoei_encoder_state *s) {
     c->arch->encoder->pool(ctx, c, out, pooling, last, batch, s);

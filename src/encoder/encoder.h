@@ -32,6 +32,9 @@ aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_
  * aoei_encoder_grad_first. The backward pass overwrites the activations, so it can run only once per forward pass. */
 void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                            const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first);
+/* Returns 1 if a model with this pooling supports gradients of pooled hidden states (aoei_encoder_taps): the encoder is a
+ * transformer, and its pooling uses only one hidden state. */
+int aoei_encoder_has_taps(const aoei_encoder_config *c, aoe_pooling pooling);
 /* Computes the pooled vectors out[n_texts, D] (float32) from the hidden states of the last forward pass. `last` is the last
  * hidden state. */
 void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,

@@ -17,7 +17,16 @@ typedef struct aoei_encoder_mode {
     int training;    /* 1: the forward pass keeps the activations that the backward pass needs */
     int recompute;   /* 1: only the output of each layer is kept, and the backward pass repeats the forward pass of each layer;
                         used in training only */
+    int taps; /* 1: the backward pass may add gradients of pooled hidden states (aoei_encoder_taps); used in training only */
 } aoei_encoder_mode;
+
+/* Gradients of pooled hidden states that the backward pass adds. A hidden state is pooled like the last hidden state. */
+typedef struct aoei_encoder_taps {
+    aoe_pooling pooling; /* a pooling over the tokens of one hidden state */
+    /* [layers] for each hidden state except the last one, the gradient [n_texts, P D] (float32) of its pooled vectors, where P
+     * is aoei_pooling_parts(pooling); if a tensor is absent, nothing is added. Borrowed */
+    const aoei_tensor *grad;
+} aoei_encoder_taps;
 
 /* Dropout of one optimizer step. Functions take a pointer to this struct; NULL means no dropout. */
 typedef struct aoei_encoder_dropout {
@@ -39,8 +48,10 @@ typedef struct aoei_encoder_state {
                                (first-last-avg); used in training only */
     aoei_tensor mean; /* [N, D] float32 weighted mean of hidden states (layer_pooling.h), the input of the pooling; absent: the
                          input of the pooling is the last hidden state */
-    aoei_tensor grad_mean; /* [N, D] float32 gradient of `mean`; used in training only */
-    void *own;             /* private state of the encoder's implementation */
+    aoei_tensor grad_mean;         /* [N, D] float32 gradient of `mean`; used in training only */
+    const aoei_encoder_taps *taps; /* gradients that the backward pass adds, set by the caller, borrowed; NULL: none */
+    aoei_tensor grad_tap; /* [N, D] float32 gradient of one hidden state that comes from `taps`; absent unless mode.taps is 1 */
+    void *own;            /* private state of the encoder's implementation */
 } aoei_encoder_state;
 
 /* The layers of the masked-LM head before the decoder: a dense layer, an activation and a norm. They compute the input of the
@@ -74,6 +85,7 @@ typedef struct aoei_encoder_ops {
                  const aoei_batch *batch, const aoei_encoder_state *s);
     int (*pool_backward)(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s);
+    int taps; /* 1: the backward pass supports aoei_encoder_state.taps */
     /* Returns the number of floating-point operations of all matmuls of one layer in the forward pass, for one text of `tokens`
      * tokens. A multiplication with its addition counts as two operations. */
     double (*layer_operations)(const aoei_encoder_config *c, size_t tokens);

@@ -133,6 +133,8 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
         t->grad_embed = aoei_tensor_take(arena, n, c->embed_width);
     s->grad_last = aoei_tensor_take(arena, n, D);
     s->grad_first = aoei_tensor_take(arena, n, D);
+    if (s->mode.taps)
+        s->grad_tap = aoei_tensor_take(arena, n, D);
     t->grad_b = aoei_tensor_take_typed(arena, type, n, D);
     t->grad_heads = aoei_tensor_take_typed(arena, type, n, aoei_query_width(c));
     if (c->qk_norm && type != AOEI_F32)
@@ -287,6 +289,17 @@ static void embedding_backward(const aoe_context *ctx, const aoei_encoder_config
                             batch);
 }
 
+/* Computes s->grad_tap, the gradient of hidden state l that comes from s->taps. Returns 1 if there is one. */
+static int tap_gradient(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_batch *batch,
+                        const aoei_encoder_state *s, size_t l) {
+    const size_t n = batch->n_tokens;
+    if (!s->taps || !s->taps->grad[l].data)
+        return 0;
+    aoei_token_pool_gradient(ctx, c, aoei_tensor_rows(s->grad_tap, 0, n), s->taps->pooling, s->taps->grad[l],
+                             aoei_tensor_rows(s->hidden[l], 0, n), batch);
+    return 1;
+}
+
 /* s->grad_last [N, D] contains the gradient of the last hidden state. The backward pass of each layer overwrites the gradient
  * of its output by the gradient of its input. */
 static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
@@ -304,9 +317,12 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
     aoei_relative_clear(ctx, t);
     for (size_t l = c->layers; l-- > 0;) {
         const aoei_layer layer = aoei_layer_of(ctx, c, w, grads, batch, s, drop, l);
+        const int tap = tap_gradient(ctx, c, batch, s, l); /* before the backward pass overwrites the hidden state */
         if (s->mode.recompute)
             aoei_layer_forward(&layer);
         aoei_layer_backward(&layer, d);
+        if (tap)
+            aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_tap, 0, n));
         aoei_layer_pooling_add_gradient(ctx, c, w, s, l, d);
     }
     if (t->score_grads.rows)
@@ -354,6 +370,7 @@ const aoei_encoder_ops aoei_transformer_ops = {
     .backward = backward,
     .pool = aoei_token_pool,
     .pool_backward = aoei_token_pool_backward,
+    .taps = 1,
     .layer_operations = layer_operations,
     .mlm_forward = mlm_forward,
     .mlm_backward = mlm_backward,

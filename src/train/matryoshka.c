@@ -126,7 +126,8 @@ static void copy_columns(const aoe_context *ctx, aoei_tensor whole, aoei_tensor 
 static int size_loss(aoei_matryoshka *p, aoe_prefix prefix, const aoei_step_loss *loss, const aoei_loss_batch *b,
                      aoe_objective_result *result, aoe_error *err) {
     const size_t D = b->examples.D, d = prefix.dims, n = b->examples.arity * b->examples.B;
-    const size_t rows = b->head[0].rows, cols = b->head[0].cols / D * d;
+    /* a head that is not a layer on the vectors, such as a learned scale, is the same for all sizes */
+    const size_t rows = b->head[0].cols >= D ? b->head[0].rows : 0, cols = b->head[0].cols / D * d;
     aoei_loss_batch part = *b;
     aoei_distill distill;
     for (size_t i = 0; i < n; i++)

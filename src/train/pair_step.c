@@ -36,6 +36,20 @@ static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) 
     s->d_projected = s->projection.grad[c->n_projection];
 }
 
+/* Allocates the pooled vectors of hidden states, if there is a loss on them. */
+static void lay_out_taps(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
+    const size_t n = aoei_layer_loss_states(s->o.layers, s->config.layers);
+    if (!n)
+        return;
+    s->tap_grad = aoei_arena_take_array(arena, s->config.layers, sizeof *s->tap_grad);
+    s->tap_pooled = aoei_arena_take_array(arena, n + 1, sizeof *s->tap_pooled);
+    for (size_t i = 0; i <= n; i++) {
+        const aoei_tensor t = aoei_tensor_take(arena, texts, aoei_pooled_dims(&s->config));
+        if (s->tap_pooled)
+            s->tap_pooled[i] = t;
+    }
+}
+
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
                           aoei_arena *arena, aoe_error *err) {
     s->ctx = ctx;
@@ -47,11 +61,12 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
         s->o.chunk_pairs = o->pairs;
         s->o.chunk_tokens = o->tokens;
     }
-    const aoei_encoder_mode mode = {.type = o->type, .training = 1, .recompute = o->recompute};
+    const aoei_encoder_mode mode = {.type = o->type, .training = 1, .recompute = o->recompute, .taps = o->layers != NULL};
     const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
     if (code)
         return code;
     lay_out_vectors(s, arena, max_arity(o) * o->pairs);
+    lay_out_taps(s, arena, max_arity(o) * o->pairs);
     return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_arity(o) * s->o.chunk_pairs, o->longest, mode,
                                err);
 }
@@ -75,7 +90,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
 static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs;
-    const int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
+    int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
     if (code)
         return code;
     s->workspace_bytes = workspace_size(s);
@@ -85,9 +100,11 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
-    if (s->o.prefixes)
-        return aoei_matryoshka_create(&s->matryoshka, texts, loss_dims(c), c->head_rows, c->head_cols, err);
-    return AOE_OK;
+    if (s->o.prefixes && (code = aoei_matryoshka_create(&s->matryoshka, texts, loss_dims(c), c->head_rows, c->head_cols, err)))
+        return code;
+    return s->o.layers ? aoei_layer_loss_create(&s->layers, s->o.layers, c->layers, texts, loss_dims(c), c->head_rows,
+                                                c->head_cols, err)
+                       : AOE_OK;
 }
 
 int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
@@ -114,6 +131,7 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     aoei_free(s->host_grad);
     aoei_free(s->chunk_offsets);
     aoei_matryoshka_destroy(&s->matryoshka);
+    aoei_layer_loss_destroy(&s->layers);
     aoei_aligned_free(s->workspace);
     memset(s, 0, sizeof *s);
 }
@@ -144,9 +162,9 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
 
 /* A range of texts that one encoder encodes at a time. */
 typedef struct chunk {
-    size_t encoder;     /* 0, or 1 for the second encoder */
-    aoei_batch batch;   /* the texts */
-    aoei_tensor pooled; /* [batch.n_texts, hidden] rows of s->pooled that belong to the texts */
+    size_t encoder;   /* 0, or 1 for the second encoder */
+    aoei_batch batch; /* the texts */
+    size_t first;     /* index of the first text among the texts of the encoder */
 } chunk;
 
 /* Returns the number of texts of a full chunk. */
@@ -166,10 +184,14 @@ static chunk chunk_at(const aoei_pair_step *s, size_t k) {
     const size_t encoders = s->params.encoders, texts = s->buffer.batch.n_texts / encoders, step = chunk_texts(s);
     const size_t encoder = k / chunks_per_encoder(s), first = k % chunks_per_encoder(s) * step;
     const size_t n = texts - first < step ? texts - first : step;
-    return (chunk){.encoder = encoder,
-                   .batch = chunk_of(s, encoder * texts + first, n),
-                   .pooled = encoders == 1 ? aoei_tensor_rows(s->pooled, first, n)
-                                           : aoei_tensor_every(s->pooled, encoders * first + encoder, encoders, n)};
+    return (chunk){.encoder = encoder, .batch = chunk_of(s, encoder * texts + first, n), .first = first};
+}
+
+/* Returns the rows of t [arity * B, hidden] that belong to the texts of a chunk. */
+static aoei_tensor chunk_rows(const aoei_pair_step *s, const chunk *c, aoei_tensor t) {
+    const size_t encoders = s->params.encoders, n = c->batch.n_texts;
+    return encoders == 1 ? aoei_tensor_rows(t, c->first, n)
+                         : aoei_tensor_every(t, encoders * c->first + c->encoder, encoders, n);
 }
 
 /* Encodes the texts of a chunk. Returns their last hidden states. */
@@ -177,13 +199,32 @@ static aoei_tensor encode(aoei_pair_step *s, const chunk *c, const aoei_encoder_
     return aoei_encoder_forward(s->ctx, &s->config, aoei_params_values(&s->params, c->encoder), &c->batch, &s->state, drop);
 }
 
-/* Runs the backward pass for the chunk that was encoded last. c->pooled: gradient of the chunk's embeddings after pooling.
- * last: last hidden states of the chunk. */
+/* Computes the pooled vectors of the chunk that was encoded last, for the last hidden state and for the hidden states of the
+ * loss on hidden states. last: last hidden states of the chunk. */
+static void pool(aoei_pair_step *s, const chunk *c, aoe_pooling pooling, aoei_tensor last) {
+    aoei_encoder_pool(s->ctx, &s->config, chunk_rows(s, c, s->pooled), pooling, last, &c->batch, &s->state);
+    for (size_t i = 0; i < s->layers.n_states; i++)
+        aoei_encoder_pool(s->ctx, &s->config, chunk_rows(s, c, s->tap_pooled[i]), pooling,
+                          aoei_encoder_hidden(&s->state, &s->config, s->layers.state[i], c->batch.n_tokens), &c->batch,
+                          &s->state);
+}
+
+/* Runs the backward pass for the chunk that was encoded last. s->pooled and s->tap_pooled contain the gradients of the pooled
+ * vectors. last: last hidden states of the chunk. */
 static void chunk_backward(aoei_pair_step *s, const chunk *c, aoe_pooling pooling, aoei_tensor last,
                            const aoei_encoder_dropout *drop) {
-    const int with_first = aoei_encoder_pool_backward(s->ctx, &s->config, pooling, c->pooled, last, &c->batch, &s->state);
+    const aoei_encoder_taps taps = {.pooling = pooling, .grad = s->tap_grad};
+    const int with_first =
+        aoei_encoder_pool_backward(s->ctx, &s->config, pooling, chunk_rows(s, c, s->pooled), last, &c->batch, &s->state);
+    if (s->o.layers) {
+        memset(s->tap_grad, 0, s->config.layers * sizeof *s->tap_grad);
+        for (size_t i = 0; i < s->layers.n_states; i++)
+            s->tap_grad[s->layers.state[i]] = chunk_rows(s, c, s->tap_pooled[i]);
+        s->state.taps = &taps;
+    }
     aoei_encoder_backward(s->ctx, &s->config, aoei_params_values(&s->params, c->encoder),
                           aoei_params_grads(&s->params, c->encoder), &c->batch, &s->state, drop, with_first);
+    s->state.taps = NULL;
 }
 
 /* Computes the loss of the embeddings v. dv receives the gradient of the loss with respect to v, multiplied by scale. */
@@ -207,8 +248,10 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
         memcpy(b.head, s->params.values + slot, sizeof b.head);
         memcpy(b.d_head, s->params.grads + slot, sizeof b.d_head);
     }
-    const int code = s->o.prefixes ? aoei_matryoshka_compute(&s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
-                                   : aoei_step_loss_compute(s->o.loss, &b, result, err);
+    const int code = s->o.layers
+                         ? aoei_layer_loss_compute(&s->layers, &s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
+                     : s->o.prefixes ? aoei_matryoshka_compute(&s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
+                                     : aoei_step_loss_compute(s->o.loss, &b, result, err);
     if (code)
         return code;
     aoei_tensor_write(s->ctx, dv, s->host_grad);
@@ -239,6 +282,53 @@ static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropo
     aoei_module_chain_backward(s->ctx, &s->chain, n, w, g, drop);
 }
 
+/* Applies the modules to the pooled vectors of the hidden states of the loss on hidden states, and stores the results in
+ * s->layers. If there are modules, s->pooled is also copied to the last element of s->tap_pooled. */
+static void taps_forward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
+    const aoei_tensor *w = s->params.values + aoei_pooled_slot(&s->config, 0), pooled = aoei_tensor_rows(s->pooled, 0, n),
+                      saved = aoei_tensor_rows(s->tap_pooled[s->layers.max], 0, n);
+    if (s->chain.n)
+        aoei_tensor_copy(s->ctx, saved, pooled);
+    for (size_t i = 0; i < s->layers.n_states; i++) {
+        const aoei_tensor tap = aoei_tensor_rows(s->tap_pooled[i], 0, n);
+        if (s->chain.n) {
+            aoei_tensor_copy(s->ctx, pooled, tap);
+            aoei_module_chain_forward(s->ctx, &s->chain, n, w, drop);
+        }
+        aoei_tensor_read(s->ctx, aoei_layer_loss_vectors(&s->layers, i), s->chain.n ? aoei_tensor_rows(s->vectors, 0, n) : tap);
+    }
+    if (s->chain.n)
+        aoei_tensor_copy(s->ctx, pooled, saved);
+}
+
+/* Replaces s->tap_pooled by the gradients of the pooled vectors, which are multiplied by scale, and adds the gradients of the
+ * modules. If there are modules, they are applied again, finally to s->pooled, for which d_vectors is then set again. */
+static void taps_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop, double scale) {
+    const size_t slot = aoei_pooled_slot(&s->config, 0);
+    const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot, pooled = aoei_tensor_rows(s->pooled, 0, n),
+                      d_vectors = aoei_tensor_rows(s->d_vectors, 0, n);
+    for (size_t i = 0; i < s->layers.n_states; i++) {
+        const aoei_tensor tap = aoei_tensor_rows(s->tap_pooled[i], 0, n);
+        if (s->chain.n) {
+            aoei_tensor_copy(s->ctx, pooled, tap);
+            aoei_module_chain_forward(s->ctx, &s->chain, n, w, drop);
+        }
+        const aoei_tensor d = s->chain.n ? d_vectors : tap;
+        aoei_tensor_write(s->ctx, d, aoei_layer_loss_grad(&s->layers, i));
+        aoei_scale(s->ctx, d, scale);
+        if (s->chain.n) {
+            aoei_module_chain_backward(s->ctx, &s->chain, n, w, g, drop);
+            aoei_tensor_copy(s->ctx, tap, pooled);
+        }
+    }
+    if (!s->chain.n)
+        return;
+    aoei_tensor_copy(s->ctx, pooled, aoei_tensor_rows(s->tap_pooled[s->layers.max], 0, n));
+    aoei_module_chain_forward(s->ctx, &s->chain, n, w, drop);
+    aoei_tensor_write(s->ctx, d_vectors, s->host_grad);
+    aoei_scale(s->ctx, d_vectors, scale);
+}
+
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err) {
@@ -247,12 +337,16 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
     for (size_t k = 0; k < chunks; k++) {
         const chunk c = chunk_at(s, k);
         last = encode(s, &c, drop);
-        aoei_encoder_pool(s->ctx, &s->config, c.pooled, pooling, last, &c.batch, &s->state);
+        pool(s, &c, pooling, last);
     }
     const aoei_module_dropout modules = {.key = {drop ? drop->key[0] : 0, drop ? drop->key[1] : 0}};
+    if (s->o.layers)
+        taps_forward(s, texts, drop ? &modules : NULL);
     layers_forward(s, texts, drop ? &modules : NULL);
     const int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
                                   label, group, scale, result, err);
+    if (!code && s->o.layers)
+        taps_backward(s, texts, drop ? &modules : NULL, scale);
     if (!code)
         layers_backward(s, texts, drop ? &modules : NULL);
     /* The gradient of an encoder is summed in the order of its chunks. If every encoder has one chunk, the last chunk comes

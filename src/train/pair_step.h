@@ -19,6 +19,7 @@
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "loss/distill_objective.h"
+#include "train/layer_loss.h"
 #include "train/matryoshka.h"
 #include "train/step_loss.h"
 
@@ -38,6 +39,8 @@ typedef struct aoei_pair_step_options {
     size_t teacher_dims;        /* number of components of the vectors of a teacher; 0: there is no teacher */
     const aoe_prefix *prefixes; /* sizes of prefixes for which the loss is computed (train/matryoshka.h); NULL: the loss is
                                    computed for whole vectors; borrowed */
+    const aoe_layer_options
+        *layers; /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is none; borrowed */
 } aoei_pair_step_options;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden
@@ -68,8 +71,14 @@ typedef struct aoei_pair_step {
                                    gradients; both owned */
     aoei_matryoshka matryoshka; /* buffers of the loss of prefixes; the caller chooses the sizes of each step with
                                      aoei_matryoshka_choose if o.prefixes is set */
-    void *workspace;            /* [workspace_bytes] workspace of the objectives; owned */
-    size_t workspace_bytes;     /* size of `workspace` in bytes */
+    aoei_layer_loss layers;     /* buffers of the loss on hidden states; the caller chooses the hidden states of each step with
+                                   aoei_layer_loss_choose if o.layers is set */
+    /* [layers.max + 1] each [arity * B, hidden]: pooled vectors of the hidden states of the step, which the backward pass
+     * replaces by their gradients, and a copy of `pooled` while the modules are applied to them; in `arena` */
+    aoei_tensor *tap_pooled;
+    aoei_tensor *tap_grad;  /* [config.layers] rows of tap_pooled of a chunk, by hidden state (aoei_encoder_taps); in `arena` */
+    void *workspace;        /* [workspace_bytes] workspace of the objectives; owned */
+    size_t workspace_bytes; /* size of `workspace` in bytes */
 } aoei_pair_step;
 
 /* Allocates all memory of a step. After this call, the caller sets the parameters (aoei_params_load). Errors: AOE_ENOMEM. */

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "train/layer_loss.h"
 #include "train/matryoshka.h"
 #include "train/pair_step.h"
 #include "train/pair_task.h"
@@ -65,6 +66,7 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->label_max = AOE_AUTO;
     o->negatives = 7;
     o->classes = AOE_AUTO;
+    aoei_layer_options_defaults(&o->layers);
     aoe_lora_defaults(&o->lora);
 }
 
@@ -100,7 +102,9 @@ static int check_options(const aoei_method *method, const aoe_train_options *o, 
     if (!(o->w_teacher >= 0 && isfinite(o->w_teacher)) || (o->distill != AOE_DISTILL_COSINE && o->distill != AOE_DISTILL_KL))
         return aoei_fail(err, AOE_EARG,
                          "options.w_teacher must be finite and non-negative, and options.distill a value of aoe_distill");
-    const int code = aoei_matryoshka_check(o, err);
+    int code = aoei_matryoshka_check(o, err);
+    if (!code)
+        code = aoei_layer_loss_check(o, err);
     return code ? code : aoei_method_check(method, o, err);
 }
 
@@ -210,6 +214,8 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = load_sources(p, t, files, err);
     if (!code)
         code = aoei_matryoshka_check_model(p->o, t->base, &t->ctx->log, err);
+    if (!code)
+        code = aoei_layer_loss_check_model(p->o, t->base, err);
     if (!code && p->o->method == AOE_METHOD_ANGLE && p->o->objective.w_angle > 0 && aoei_vector_dims(&t->base->config) % 2)
         code = aoei_fail(err, AOE_EARG, "%s: the angle loss requires an even embedding size, not %zu; set options.w_angle to 0",
                          t->o->model, aoei_vector_dims(&t->base->config));
@@ -309,6 +315,7 @@ static int describe(const aoei_task *task, json_t *r) {
     if (p->method->describe)
         bad |= p->method->describe(o, r);
     bad |= aoei_matryoshka_describe(o, r);
+    bad |= aoei_layer_loss_describe(o, r);
     bad |= describe_teacher(p, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
@@ -368,7 +375,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                    .chunk_pairs = factor * p->o->cache_chunk < pairs ? factor * p->o->cache_chunk : 0,
                                    .loss = p->method->step_loss,
                                    .teacher_dims = p->has_teacher ? p->teacher.dims : 0,
-                                   .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL};
+                                   .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL,
+                                   .layers = p->o->layers.adaptive || p->o->layers.ese ? &p->o->layers : NULL};
     code = measure(p, pairs, &step.longest, &step.tokens, err);
     if (!code && step.chunk_pairs)
         code = measure(p, step.chunk_pairs, &step.longest, &step.chunk_tokens, err);
@@ -438,6 +446,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     size_t text = 0;
     aoei_batches_plan(&p->batches, step / task->steps_per_epoch);
     aoei_matryoshka_choose(&p->step.matryoshka, p->o->n_matryoshka, p->o->matryoshka_per_step, t->o->seed, step);
+    aoei_layer_loss_choose(&p->step.layers, t->o->seed, step);
     if (p->batches.unused > p->batches.examples / 100 && !p->warned) {
         p->warned = 1;
         aoei_log_write(

@@ -34,6 +34,7 @@ void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, d
     sum->regression += r->regression * weight;
     sum->classification += r->classification * weight;
     sum->teacher += r->teacher * weight;
+    sum->layers += r->layers * weight;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
 }

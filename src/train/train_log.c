@@ -123,6 +123,8 @@ static json_t *event_json(const aoe_train_event *e) {
         bad |= set_real(o, "classification", e->loss.classification);
         bad |= set_real(o, "regression", e->loss.regression);
         bad |= set_real(o, "teacher", e->loss.teacher);
+        if (e->loss.layers > 0)
+            bad |= set_real(o, "layers", e->loss.layers);
         bad |= set_real(o, "accuracy", e->accuracy);
         bad |= set_real(o, "lr", e->lr);
         bad |= set_real(o, "grad_norm", e->grad_norm);

@@ -47,6 +47,7 @@ void bert_reference_destroy(bert_reference *r) {
     free(r->weights);
     free(r->first);
     free(r->last);
+    free(r->states);
 }
 
 /* Returns the factor by which dropout multiplies an element: 0 or 1 / (1 - p). The position of the element determines the
@@ -393,6 +394,13 @@ static void add_to_mean(const bert_reference *r, double *mean, const double *x, 
         mean[i] += factor * x[i];
 }
 
+/* Copies hidden state `index` of a text, x [T, D], to r->states. */
+static void store_state(const bert_reference *r, size_t index, size_t text, const double *x) {
+    const size_t D = r->config->hidden, begin = r->batch->offsets[text], end = r->batch->offsets[text + 1];
+    if (r->states)
+        memcpy(r->states + (index * r->batch->n_tokens + begin) * D, x, (end - begin) * D * sizeof *x);
+}
+
 void bert_reference_forward(bert_reference *r) {
     const aoei_encoder_config *c = r->config;
     const size_t D = c->hidden;
@@ -403,12 +411,14 @@ void bert_reference_forward(bert_reference *r) {
         memcpy(r->first + begin * D, x, T * D * sizeof *x);
         double *mean = aoei_pools_mean_state(c) ? calloc(T * D, sizeof *mean) : NULL;
         for (size_t l = 0; l < c->layers; l++) {
+            store_state(r, l, text, x);
             if (mean)
                 add_to_mean(r, mean, x, l, T * D);
             layer_forward(r, x, l, text, T);
         }
         if (c->pre_norm)
             norm(r, x, x, r->weights + AOEI_W_FINAL_NORM, T);
+        store_state(r, c->layers, text, x);
         if (mean) {
             add_to_mean(r, mean, x, c->layers, T * D);
             memcpy(x, mean, T * D * sizeof *x);

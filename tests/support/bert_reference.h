@@ -18,6 +18,8 @@ typedef struct bert_reference {
     double **weights;                 /* [slots] row-major weights in double, owned; NULL: the weight is absent */
     double *first, *last;             /* [N, D] hidden states before the first layer and after the last layer, or the
                                          weighted mean of hidden states; owned */
+    double *states; /* [layers + 1, N, D] all hidden states, of which the last one follows the final norm; allocated by the
+                       test, owned; NULL: not stored */
 } bert_reference;
 
 /* Creates the reference model with copies of `weights` [slots] in double precision. The model keeps the pointers c, batch and

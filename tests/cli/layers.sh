@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+# Tests losses on the hidden states of all layers (--adaptive-layers, --ese) and the poolings over two layers and of the token
+# [MASK]. The options must be in the training record and their terms in the log, and wrong options must be rejected.
+. "$SRC/tests/cli/support/model.sh"
+pairs=train.tsv
+cp "$SRC/examples/train.tsv" "$pairs"
+tiny_model start --pooling mean --layers 3
+score() { # score MODEL [OPTION...]: prints the Spearman correlation on the pairs
+    model=$1
+    shift
+    "$AOE" eval sts -q --json -m "$model" "$@" "$pairs" 2>/dev/null | sed 's/.*"spearman":\([^,]*\),.*/\1/'
+}
+train() { # train NAME OPTION...: trains the model NAME, and prints whether the score improved and how often the log has terms
+    name=$1
+    shift
+    "$AOE" train -q -m start -d "$pairs" -o "$name" -t 1 --batch-size 16 --lr 2e-3 "$@" >/dev/null
+    awk -v b="$(score start)" -v a="$(score "$name")" -v m="$name" \
+        'BEGIN { print m ": " (a > b + 0.05 ? "better" : "no better: " b " " a) }'
+    awk '/"event":"step"/ { n++ } /"layers":/ { terms++ } END { print n == terms ? "terms in every step" : terms " of " n }' \
+        "$name/train-log.jsonl"
+}
+train adaptive --epochs 4 --adaptive-layers --layers-per-step 2 --layer-prior log --layer-temperature 1 --w-layer-kl 2
+tr -d ' \n' <adaptive/aoe.json | grep -o '"adaptive_layers":[^}]*}'
+train ese --epochs 4 --ese --ese-dims 8
+tr -d ' \n' <ese/aoe.json | grep -o '"ese":[^}]*}'
+train both --epochs 4 --adaptive-layers --matryoshka 32,8 --matryoshka-per-step 1
+# A method whose loss has a training head, and a method with two encoders
+train classes --epochs 4 --adaptive-layers --method sbert-regression --cache-chunk 4 --recompute
+"$AOE" train -q -m start -d "$pairs" -o ct --method ct-in-batch --adaptive-layers --matryoshka 32,8 --max-steps 2 -t 1 >/dev/null
+for pooling in last-two-avg layer1-last-avg; do
+    echo 'a small test' | "$AOE" embed -q -m start --pooling $pooling | wc -l
+    "$AOE" train -q -m start -d "$pairs" -o $pooling --pooling $pooling --max-steps 2 -t 1 >/dev/null
+    tr -d ' \n' <$pooling/modules.json | grep -o '"type":"[^"]*"'
+    grep -h '"format_version"\|"pooling"\|"layer_start"' $pooling/aoe.json $pooling/1_WeightedLayerPooling/config.json
+done
+score start --pooling mask --prompt '{text} [MASK]' | grep -c .
+echo 'a small test' >texts.txt
+fails "$AOE" embed -q -m start --pooling mask texts.txt
+rejected() { # rejected OPTION...: expects a usage error: exit code 2
+    code=0
+    "$AOE" train -m start -d "$pairs" -o out "$@" || code=$?
+    [ $code = 2 ] || echo "expected exit code 2, got $code: $*"
+}
+rejected --layers-per-step 2
+rejected --ese-dims 8
+rejected --adaptive-layers --layer-prior steep
+fails "$AOE" train -q -m start -d "$pairs" -o out --ese
+fails "$AOE" train -q -m start -d "$pairs" -o out --ese --ese-dims 7
+fails "$AOE" train -q -m start -d "$pairs" -o out --ese --ese-dims 8 --adaptive-layers
+fails "$AOE" train -q -m start -d "$pairs" -o out --ese --ese-dims 8 --matryoshka 32,8
+fails "$AOE" train -q -m start -d "$pairs" -o out --adaptive-layers --layers-per-step 9
+fails "$AOE" train -q -m start -d "$pairs" -o out --adaptive-layers --pooling first-last-avg
+fails "$AOE" train -q -m start -d "$pairs" -o out --adaptive-layers --method simcse-unsup
+"$AOE" init -q --shape ran-mini --hidden 32 --layers 2 --heads 2 --head-size 16 --tokenizer start -o ran
+fails "$AOE" train -q -m ran -d "$pairs" -o out --adaptive-layers
+fails "$AOE" embed -q -m ran --pooling last-two-avg texts.txt
