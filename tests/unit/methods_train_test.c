@@ -181,6 +181,47 @@ static void loss_decreases(void **state) {
     }
 }
 
+/* Tests the losses of the first three steps against stored values. Instruction sets round sums differently, which changes a
+ * loss by less than the tolerance. */
+static void traces(void **state) {
+    (void)state;
+    static const struct {
+        aoe_method method;
+        double losses[3];
+    } cases[] = {
+        {AOE_METHOD_ANGLE, {5.2995994, 4.1992169, 5.1093455}},
+        {AOE_METHOD_COSENT, {2.8414752, 1.9102478, 1.9731309}},
+        {AOE_METHOD_SBERT_CLASSIFICATION, {1.7458987, 1.8728436, 1.8042124}},
+        {AOE_METHOD_SBERT_REGRESSION, {0.4333895, 0.2995425, 0.0832848}},
+        {AOE_METHOD_SIMCSE_UNSUP, {0.9834726, 1.1404857, 0.8506435}},
+        {AOE_METHOD_SIMCSE_SUP, {1.8292798, 2.0934728, 1.2581808}},
+        {AOE_METHOD_CONTRASTIVE, {1.4626562, 1.8133912, 1.1241111}},
+        {AOE_METHOD_SYMMETRIC, {1.4249592, 1.7709814, 1.0997693}},
+        {AOE_METHOD_GIST, {2.7204074, 3.4526827, 0.7629923}},
+        {AOE_METHOD_CT, {8.6868158, 7.9495713, 7.6304328}},
+        {AOE_METHOD_CT_IN_BATCH, {0.9873368, 1.0922621, 1.0701403}},
+        {AOE_METHOD_CONSERT, {0.5607094, 0.5577714, 0.5353002}},
+        {AOE_METHOD_CONSERT_SUP, {2.7768292, 3.0230128, 2.6744928}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        train_run r;
+        size_t step = 0;
+        begin(&r, cases[i].method, 1);
+        r.o.evaluate = NULL;
+        r.o.args.max_steps = 3;
+        train_run_ok(&r, 1);
+        for (size_t k = 0; k < r.n; k++) {
+            if (r.events[k].kind != AOE_TRAIN_STEP)
+                continue;
+            const double loss = r.events[k].loss.total, want = cases[i].losses[step++];
+            if (!(fabs(loss - want) <= 1e-5 * (1 + want)))
+                fail_msg("%s, step %zu: the loss is %.7f, expected %.7f", aoe_method_name(cases[i].method), step, loss, want);
+        }
+        assert_int_equal(step, 3);
+        train_run_destroy(&r);
+    }
+}
+
 static char *path_in(const train_run *r, const char *name) {
     return test_path(r->dir, name);
 }
@@ -623,6 +664,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_bit_identical),
         cmocka_unit_test(loss_decreases),
+        cmocka_unit_test(traces),
         cmocka_unit_test(every_encoder),
         cmocka_unit_test(saved_layers),
         cmocka_unit_test(classes),
