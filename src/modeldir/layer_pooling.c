@@ -90,14 +90,16 @@ int aoei_layer_pooling_find(aoei_model_files *f, const aoei_encoder_config *c, a
     return 0;
 }
 
-size_t aoei_layer_pooling_states(const aoei_encoder_config *c) {
-    return c->layer_weights ? c->layer_weights : c->paired_state ? c->layers + 1 - c->paired_state : 0;
+size_t aoei_layer_pooling_states(const aoei_encoder_config *c, aoe_pooling pooling) {
+    if (c->layer_weights || !aoei_pooling_averages_layers(pooling))
+        return c->layer_weights;
+    return pooling == AOE_POOLING_LAST_TWO_AVG ? 2 : c->layers;
 }
 
 /* Writes the layer weights to model.safetensors in `folder`. */
 static int write_weights(const aoei_model_contents *m, const char *folder, aoe_error *err) {
     const aoei_encoder_config *c = m->config;
-    const size_t n = aoei_layer_pooling_states(c);
+    const size_t n = aoei_layer_pooling_states(c, m->settings->pooling);
     const aoei_st_entry entry = {tensor_name, AOEI_ST_F32, 1, {n}};
     aoei_st_writer *w = NULL;
     char *path = aoei_path_join(folder, "model.safetensors");
@@ -122,13 +124,13 @@ static int write_weights(const aoei_model_contents *m, const char *folder, aoe_e
 
 int aoei_layer_pooling_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = m->config;
-    if (!aoei_pools_mean_state(c) || (c->paired_state && m->only_adapters))
+    const size_t n = aoei_layer_pooling_states(c, m->settings->pooling);
+    if (!n || (!c->layer_weights && m->only_adapters))
         return 0;
     char *folder = aoei_path_join(dir, AOEI_LAYER_POOLING_FOLDER),
          *path = folder ? aoei_path_join(folder, "config.json") : NULL;
-    json_t *config =
-        json_pack("{s:I, s:I, s:I}", "word_embedding_dimension", (json_int_t)c->hidden, "layer_start",
-                  (json_int_t)(c->layers + 1 - aoei_layer_pooling_states(c)), "num_hidden_layers", (json_int_t)c->layers);
+    json_t *config = json_pack("{s:I, s:I, s:I}", "word_embedding_dimension", (json_int_t)c->hidden, "layer_start",
+                               (json_int_t)(c->layers + 1 - n), "num_hidden_layers", (json_int_t)c->layers);
     int rc = config && path ? aoei_make_dir(folder, err) : aoei_fail_nomem(err, strlen(dir));
     if (!rc)
         rc = aoei_json_save(config, path, err);

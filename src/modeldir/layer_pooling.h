@@ -17,11 +17,11 @@
 int aoei_layer_pooling_open(aoei_encoder_config *c, aoei_model_files *f, const char *dir, const char *folder, aoe_error *err);
 /* Finds the layer weights in f and sets the element of f->tensors for them. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED. */
 int aoei_layer_pooling_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
-/* Returns the number of layer weights of the module, or 0 if the model needs no module. For a mean of two hidden states
- * (config.paired_state), the module has a weight for each hidden state from the first to the second of them. */
-size_t aoei_layer_pooling_states(const aoei_encoder_config *c);
-/* If the pooling uses a mean of hidden states, writes the folder of the module into the directory `dir`. For a directory of
- * adapters, nothing is written for a mean of two hidden states, which aoe.json describes. */
+/* Returns the number of layer weights of the module, or 0 if a model with this pooling needs no module. For a pooling that is a
+ * mean over two layers, the module has a weight for each hidden state from the first to the second of them. */
+size_t aoei_layer_pooling_states(const aoei_encoder_config *c, aoe_pooling pooling);
+/* If the model has layer weights or its pooling is a mean over two layers, writes the folder of the module into the directory
+ * `dir`. For a directory of adapters, nothing is written for such a pooling, which aoe.json describes. */
 int aoei_layer_pooling_write(const aoei_model_contents *m, const char *dir, aoe_error *err);
 
 #endif

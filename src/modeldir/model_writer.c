@@ -57,7 +57,8 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     failed = failed || json_object_set_new(config, "torch_dtype", json_string(aoei_storage_torch_dtype(m->storage)));
     if (!failed && json_object_get(config, "dtype")) /* newer versions of transformers use this name instead of torch_dtype */
         failed = json_object_set_new(config, "dtype", json_string(aoei_storage_torch_dtype(m->storage)));
-    if (!failed && aoei_pools_mean_state(m->config)) /* sentence-transformers ignores the layer weights without this key */
+    if (!failed && aoei_layer_pooling_states(
+                       m->config, m->settings->pooling)) /* sentence-transformers ignores the layer weights without this key */
         failed = json_object_set_new(config, "output_hidden_states", json_true());
     if (!failed && m->config->arch->allows_no_tokens) /* a static model: Model2Vec reads these keys */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||

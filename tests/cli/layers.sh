@@ -54,3 +54,9 @@ fails "$AOE" train -q -m start -d "$pairs" -o out --adaptive-layers --method sim
 "$AOE" init -q --shape ran-mini --hidden 32 --layers 2 --heads 2 --head-size 16 --tokenizer start -o ran
 fails "$AOE" train -q -m ran -d "$pairs" -o out --adaptive-layers
 fails "$AOE" embed -q -m ran --pooling last-two-avg texts.txt
+# A pretrained model keeps the pooling and the module, although pretraining uses the last hidden state.
+cut -f 2 "$pairs" >plain.txt
+"$AOE" pretrain -q -m last-two-avg -d plain.txt -o pretrained --max-steps 1 -t 1 >/dev/null 2>&1
+rm pretrained/aoe.json
+"$AOE" info pretrained | sed -n 's/^pooling  *//p'
+ls pretrained/1_WeightedLayerPooling
