@@ -482,6 +482,9 @@ typedef struct aoe_convert_options {
     int force;           /* 1: replace a model in the output directory */
     int merge;           /* 1: fail if `from` contains no adapters */
     const char *base;    /* base model of a directory of adapters; NULL (default): named by adapter_config.json */
+    size_t layers; /* aoe_convert: number of layers of the output, the first layers of the model; 0 (default): all. Only for
+                      transformers without a norm after the last layer */
+    size_t dims;   /* aoe_convert: number of components of the embeddings of the output; 0 (default): all */
 } aoe_convert_options;
 
 typedef struct aoe_convert_result {
@@ -493,8 +496,9 @@ typedef struct aoe_convert_result {
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
 /* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged into the
  * weights of their base model. Converting to f32 is exact. If weights are converted from bf16 or int8 to f32 and back, the
- * bytes do not change. Errors: AOE_EEXIST (`to` contains a model, and force is 0), AOE_EARG (`to` is `from`, and force is 0),
- * AOE_ENUMERIC (the stored type cannot represent a value), the errors of aoe_model_open and of files. */
+ * bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the model cannot be truncated), AOE_EEXIST (`to` contains a model,
+ * and force is 0), AOE_EARG (`to` is `from`, and force is 0), AOE_ENUMERIC (the stored type cannot represent a value), the
+ * errors of aoe_model_open and of files. */
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,
                         aoe_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Writes a model to `to` whose weights are the mean of the weights of the n models in the directories `from` (model soups,

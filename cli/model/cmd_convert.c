@@ -23,7 +23,7 @@ typedef struct options {
 
 static const cli_option table[] = {
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
-                       "f32 for word vectors; required for models"),
+                       "f32 for word vectors and with --layers or --dims; otherwise required"),
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
@@ -40,6 +40,24 @@ static const cli_option table[] = {
      .set = 1,
      .help = "word vectors: the model lowercases texts before tokenization; use it if all words in FILE are lowercase, as "
              "in glove.6B"},
+    {.name = "layers",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, convert.layers),
+     .min = 1,
+     .max = 1024,
+     .help = "keep only the first N layers, for example of a model that was trained with aoe train --adaptive-layers. "
+             "Requires a transformer without a norm after its last layer, such as BERT",
+     .fallback = "all layers"},
+    {.name = "dims",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, convert.dims),
+     .min = 1,
+     .max = 1e9,
+     .help = "truncate the embeddings to the first N components, for example of a model that was trained with aoe train "
+             "--matryoshka",
+     .fallback = "all components"},
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
 };
 
@@ -53,7 +71,9 @@ static int check_options(const options *o, const cli_args *args) {
     struct stat st;
     if (o->storage < 0 && args->n && stat(args->operand[0], &st))
         return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
-    if (o->storage < 0 && !is_file(args))
+    if (is_file(args) && (o->convert.layers || o->convert.dims))
+        return cli_usage("convert", "--layers and --dims apply to models, not to word vectors");
+    if (o->storage < 0 && !is_file(args) && !o->convert.layers && !o->convert.dims)
         return cli_usage("convert", "missing storage type: --dtype f32, bf16 or int8");
     if (is_file(args) ? o->convert.base != NULL : o->lowercase)
         return cli_usage("convert", is_file(args) ? "--base applies to adapters, not to word vectors"
@@ -115,11 +135,14 @@ static int run_command(int argc, char **argv) {
         .about = "aoe convert DIR copies a model and stores the weights of the copy in another data type (--dtype).\n"
                  "All commands read all data types. The settings, the tokenizer and the training information in\n"
                  "aoe.json are copied. If the data type is not changed, the weights are copied without any change.\n"
+                 "--layers and --dims truncate the model to its first layers and to the first components of its\n"
+                 "embeddings.\n"
                  "aoe convert FILE converts word vectors in GloVe format to a model that needs no training. FILE\n"
                  "contains one word and its vector per line, and may be compressed (.gz or .zst). The embedding of a\n"
                  "text is the mean of its word vectors; unknown words are skipped.\n",
         .examples = "  aoe convert model --dtype int8 -o small\n"
                     "  aoe convert small --dtype f32 -o for-others\n"
+                    "  aoe convert model --layers 6 --dims 256 -o half\n"
                     "  aoe convert glove.840B.300d.txt.gz -o glove\n",
         CLI_GROUPS(groups),
         .max_operands = 1,
@@ -130,7 +153,7 @@ static int run_command(int argc, char **argv) {
         code = check_options(&o, &args);
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
-        o.convert.storage = (aoe_storage)o.storage;
+        o.convert.storage = o.storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o.storage;
         cli_set_quiet(o.general.quiet);
         const int file = is_file(&args);
         char *dir = file ? NULL : cli_find_model(args.n ? args.operand[0] : o.model);
@@ -146,6 +169,6 @@ static int run_command(int argc, char **argv) {
 
 const cli_command cli_convert_command = {
     .name = "convert",
-    .summary = "store weights as f32, bf16 or int8, or convert word vectors to a model",
+    .summary = "store weights as f32, bf16 or int8, truncate a model, or convert word vectors",
     .run = run_command,
 };

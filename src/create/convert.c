@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "base/path.h"
 #include "create/convert.h"
+#include "create/truncate.h"
 #include "model/open.h"
 #include "modeldir/cross_encoder.h"
 #include "modeldir/layout.h"
@@ -53,16 +54,16 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
     return aoei_check_new_model(to, o->storage, o->force, err);
 }
 
-/* Sets *r to the storage types and the sizes of the input model m and of the output model. `storage` is the storage type of the
- * output model. */
-static void fill_result(aoe_convert_result *r, const aoe_model *m, aoe_storage storage) {
+/* Sets *r to the storage types and the sizes of the input model m and of the output model. c, storage: configuration and
+ * storage type of the output model. */
+static void fill_result(aoe_convert_result *r, const aoe_model *m, const aoei_encoder_config *c, aoe_storage storage) {
     *r = (aoe_convert_result){.from = m->files.storage,
                               .to = aoei_storage_name(storage),
-                              .parameters = aoei_base_count(&m->config),
+                              .parameters = aoei_base_count(c),
                               .bytes_from = m->files.stored_bytes};
-    for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
+    for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
-        aoei_slot_describe(&m->config, i, &slot);
+        aoei_slot_describe(c, i, &slot);
         if (!slot.absent && !slot.adapter)
             r->bytes_stored += aoei_storage_bytes(slot.pooled ? AOE_STORAGE_F32 : storage, slot.rows, slot.cols, slot.vector);
     }
@@ -78,7 +79,7 @@ int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, 
                        aoe_error *err) {
     const int rc = aoei_contents_save(contents, to, &m->ctx->log, err);
     if (!rc && result)
-        fill_result(result, m, contents->storage);
+        fill_result(result, m, contents->config, contents->storage);
     if (!rc && contents->storage == AOE_STORAGE_INT8)
         aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
                        "%s: only aoe reads int8 weights; for other programs, convert the model to f32", to);
@@ -115,8 +116,12 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
     if (!(rc = aoei_check_base_kept(m, to, err))) {
         aoei_model_contents contents;
         aoei_model_weight_reader rows;
+        aoei_truncated_model truncated;
         aoei_model_contents_of(&contents, &rows, m, m->files.record, o->storage);
-        rc = aoei_convert_write(m, &contents, to, result, err);
+        rc = aoei_truncated_create(&truncated, &contents, m, o->layers, o->dims, err);
+        if (!rc)
+            rc = aoei_convert_write(m, &truncated.contents, to, result, err);
+        aoei_truncated_destroy(&truncated);
     }
     aoe_model_close(m);
     return rc;

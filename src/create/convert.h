@@ -20,7 +20,7 @@ int aoei_check_base_kept(const aoe_model *m, const char *to, aoe_error *err);
  * aoei_check_new_model; AOE_EARG (`from` and `to` are the same directory and o->force is 0); AOE_EARG or AOE_ENOENT (o->merge
  * is 1, but `from` is not a directory of adapters). */
 int aoei_convert_check(const char *from, const char *to, const aoe_convert_options *o, aoe_error *err);
-/* Saves `contents` in the directory `to`. m: input model, with the same configuration as `contents`. If `result` is not NULL,
+/* Saves `contents` in the directory `to`. m: input model, which may have more layers than `contents`. If `result` is not NULL,
  * *result is set to the storage types and the sizes of the input and of the output. If the weights are stored as int8, logs a
  * warning that only aoe can read them. */
 int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, const char *to, aoe_convert_result *result,

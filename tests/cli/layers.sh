@@ -60,3 +60,26 @@ cut -f 2 "$pairs" >plain.txt
 rm pretrained/aoe.json
 "$AOE" info pretrained | sed -n 's/^pooling  *//p'
 ls pretrained/1_WeightedLayerPooling
+# The first layers and components of a model are a model of their own: the mean of its vectors and of the vectors of the complete
+# model is that of layer1-last-avg pooling.
+"$AOE" convert start --layers 1 -o one
+"$AOE" convert -q start --layers 2 --dims 8 --dtype bf16 -o cut
+"$AOE" convert start --layers 3 --dims 32 --json -o whole
+cmp start/model.safetensors whole/model.safetensors
+for dir in one start; do
+    "$AOE" embed -q -m $dir --format tsv texts.txt >$dir.vectors
+done
+"$AOE" embed -q -m start --pooling layer1-last-avg --format tsv texts.txt >mean.vectors
+paste one.vectors start.vectors mean.vectors | awk -F '\t' '{ n = NF / 3
+    for (i = 1; i <= n; i++) { d = ($i + $(i + n)) / 2 - $(i + 2 * n); worst = d * d > worst ? d * d : worst }
+} END { print n ((worst < 1e-10) ? " components agree" : " components differ: " worst) }'
+"$AOE" convert -q start --dims 8 -o short
+"$AOE" embed -q -m short --format tsv texts.txt | awk -F '\t' '{ print NF }'
+"$AOE" info cut | grep -E '^(layers|embedding|stored)' | sed 's/  */ /g'
+"$AOE" train -q -m cut -d "$pairs" -o further --max-steps 1 -t 1 >/dev/null
+"$AOE" init -q --shape qwen2.5-0.5b --hidden 32 --layers 2 --heads 2 --intermediate 64 --tokenizer start -o llama
+fails "$AOE" convert -q llama --layers 1 -o out
+fails "$AOE" convert -q start --layers 4 -o out
+fails "$AOE" convert -q start --dims 33 -o out
+fails "$AOE" convert -q ran --layers 1 -o out
+fails "$AOE" convert -q last-two-avg --layers 1 -o out
