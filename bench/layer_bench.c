@@ -58,8 +58,8 @@ typedef struct fixture {
     aoei_tensor work; /* workspace of attention */
     aoei_attention attention;
     aoei_dropout drop;
-    aoei_adamw_segment segment; /* segment of AdamW that contains all parameters */
-    size_t tasks;               /* number of parallel tasks of an optimizer step */
+    aoei_optimizer_segment segment; /* segment of AdamW that contains all parameters */
+    size_t tasks;                   /* number of parallel tasks of an optimizer step */
     uint64_t step;
 } fixture;
 
@@ -138,17 +138,17 @@ static void pool_mean_backward(fixture *f) {
 }
 
 static void adamw(fixture *f) {
-    const aoei_adamw o = {.lr = 1e-5,
-                          .beta1 = 0.9,
-                          .beta2 = 0.999,
-                          .eps = 1e-8,
-                          .weight_decay = 0.01,
-                          .grad_scale = 1,
-                          .step = ++f->step,
-                          .segments = &f->segment,
-                          .n_segments = 1,
-                          .n_tasks = f->tasks};
-    aoei_adamw_step(f->ctx, f->value, f->grad, f->m, f->moment, &o);
+    const aoei_optimizer o = {.lr = 1e-5,
+                              .beta1 = 0.9,
+                              .beta2 = 0.999,
+                              .eps = 1e-8,
+                              .weight_decay = 0.01,
+                              .grad_scale = 1,
+                              .step = ++f->step,
+                              .segments = &f->segment,
+                              .n_segments = 1,
+                              .n_tasks = f->tasks};
+    aoei_optimizer_step(f->ctx, f->value, f->grad, f->m, f->moment, &o);
 }
 
 static void gradient_norm(fixture *f) {
@@ -204,8 +204,8 @@ static void take(fixture *f, aoei_arena *a) {
     f->dtoken = aoei_tensor_take(a, 2, HIDDEN);
     f->pooled = aoei_tensor_take(a, f->batch.n_texts, HIDDEN);
     f->work = aoei_workspace_take(a, aoei_attention_scratch(f->ctx, &f->attention, f->type, f->batch.longest));
-    f->segment = (aoei_adamw_segment){.begin = 0, .end = f->parameters, .decay = 1};
-    f->tasks = aoei_adamw_plan(&f->segment, 1);
+    f->segment = (aoei_optimizer_segment){.begin = 0, .end = f->parameters, .decay = 1};
+    f->tasks = aoei_optimizer_plan(&f->segment, 1);
 }
 
 /* Fills a tensor with random values in [least, least + 1). For second moments, `least` is 0, because they must not be

@@ -309,6 +309,19 @@ static amount call_adamw_f32(work *w) {
     return moved(8, 0);
 }
 
+static const aoei_rmsprop_f32 rmsprop_options = {
+    .rho = 0.9F, .one_minus_rho = 0.1F, .eps = 1e-8F, .lr = 1e-5F, .grad_scale = 1};
+
+static amount call_rmsprop_f32(work *w) {
+    w->k->rmsprop_f32(w->f[1], w->f[3], w->f[5], &rmsprop_options, N);
+    return moved(6, 0);
+}
+
+static amount call_sgd_f32(work *w) {
+    w->k->sgd_f32(w->f[1], w->f[3], &rmsprop_options, N);
+    return moved(4, 0);
+}
+
 static amount call_sum_squares_f32(work *w) {
     w->sink = w->k->sum_squares_f32(w->f[0], N);
     return moved(1, 0);

@@ -219,6 +219,26 @@ typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
  * better. Returns 0, or sets *err and returns an error code. */
 typedef int (*aoe_dev_fn)(void *user, aoe_embedder *e, double *score, aoe_error *err);
 
+typedef enum aoe_optimizer {
+    AOE_OPTIMIZER_ADAMW,   /* AdamW with betas 0.9 and 0.999 (Loshchilov and Hutter 2019) */
+    AOE_OPTIMIZER_RMSPROP, /* RMSprop with smoothing constant 0.9 and without momentum, in the form of PyTorch */
+    AOE_OPTIMIZER_SGD      /* stochastic gradient descent without momentum */
+} aoe_optimizer;
+
+/* Learning rate after the warmup. */
+typedef enum aoe_schedule {
+    AOE_SCHEDULE_LINEAR,  /* decays linearly to 0 */
+    AOE_SCHEDULE_CONSTANT /* constant, except for lr_steps, lr_epoch_factor and lr_divide */
+} aoe_schedule;
+
+/* A change of the learning rate: from step `step` on, counted from 0, it is `lr`. */
+typedef struct aoe_lr_step {
+    size_t step;
+    double lr;
+} aoe_lr_step;
+
+enum { AOE_MAX_LR_STEPS = 16 /* maximum number of changes of the learning rate */ };
+
 /* Options that fine-tuning and pretraining have in common. */
 typedef struct aoe_training_args {
     size_t struct_size;              /* set by aoe_training_args_defaults */
@@ -246,6 +266,18 @@ typedef struct aoe_training_args {
     int force;               /* 1: replace the model in `output`; default 0 */
     aoe_train_fn event;      /* receives events; NULL (default): none */
     void *event_user;        /* first argument of event */
+    aoe_optimizer optimizer; /* default AOE_OPTIMIZER_ADAMW */
+    double optimizer_eps;    /* epsilon of AdamW and RMSprop; default 1e-8 */
+    int no_bias_correction;  /* AdamW: 1: the moments are used without bias correction; default 0 */
+    int decay_all;           /* 1: weight decay also applies to biases and norms; default 0 */
+    aoe_schedule schedule;   /* default AOE_SCHEDULE_LINEAR */
+    /* The following fields require AOE_SCHEDULE_CONSTANT. */
+    aoe_lr_step lr_steps[AOE_MAX_LR_STEPS]; /* [n_lr_steps] changes of the learning rate, in ascending order of their steps */
+    size_t n_lr_steps;                      /* default 0 */
+    double lr_epoch_factor; /* factor of the learning rate at the start of each epoch after the first; default 1 */
+    double lr_divide; /* divisor of the learning rate after each evaluation without improvement; default 1. The weights are
+                         not changed */
+    double min_lr;    /* training stops if the learning rate falls below this value because of lr_divide; default 0: never */
 } aoe_training_args;
 
 AOE_API void aoe_training_args_defaults(aoe_training_args *o);

@@ -687,6 +687,14 @@ static aoe_method named_method(int argc, char **argv) {
     return method;
 }
 
+/* Removes the default changes of the learning rate, which belong to the default learning rate and schedule of the method, if
+ * another learning rate or schedule was given. */
+static void remove_lr_steps(cli_train_config *o) {
+    static const char *const others[] = {"lr", "schedule"};
+    if (!cli_given(&o->args, "lr-steps") && cli_first_given(&o->args, others, 2))
+        o->t.args.n_lr_steps = 0;
+}
+
 /* Parses the arguments with the defaults of the method. If a response file names another method than the command line, the
  * arguments are parsed again. */
 static int parse_arguments(cli_train_config *o, int argc, char **argv) {
@@ -694,13 +702,19 @@ static int parse_arguments(cli_train_config *o, int argc, char **argv) {
     set_defaults(o, expected);
     int code = cli_parse(&o->args, &o->syntax, argc, argv);
     const aoe_method method = o->t.method;
-    if (code != CLI_GO || method == expected)
+    if (code != CLI_GO)
         return code;
+    if (method == expected) {
+        remove_lr_steps(o);
+        return code;
+    }
     cli_args_free(&o->args);
     o->data = o->dev_texts = (cli_texts){0};
     o->prefix_text = NULL;
     set_defaults(o, method);
-    return cli_parse(&o->args, &o->syntax, argc, argv);
+    code = cli_parse(&o->args, &o->syntax, argc, argv);
+    remove_lr_steps(o);
+    return code;
 }
 
 int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {

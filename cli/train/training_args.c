@@ -4,7 +4,11 @@
 #include "cli/train/training_args.h"
 
 #include "aoe_train.h"
+#include "base/error.h"
 #include "cli/common/option_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define AT(field) .offset = offsetof(aoe_training_args, field)
 
@@ -18,6 +22,24 @@ const cli_option cli_output_table[] = {
      .help = "resume from the newest checkpoint in the output directory"},
     CLI_OPTION_FORCE(AT(force)),
 };
+
+/* Parses a list of changes of the learning rate, such as "500:8e-6,1000:6e-6". The target is the field lr_steps; the number of
+ * changes is in the field n_lr_steps after it. */
+static int parse_lr_steps(void *target, const char *text, aoe_error *err) {
+    aoe_lr_step *steps = target;
+    size_t n = 0;
+    for (const char *s = text; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
+        char *end = NULL, *last = NULL;
+        const unsigned long step = strtoul(s, &end, 10);
+        const double lr = *end == ':' ? strtod(end + 1, &last) : 0;
+        if (!(*s >= '0' && *s <= '9') || *end != ':' || last == end + 1 || (*last && *last != ',') || n == AOE_MAX_LR_STEPS)
+            return aoei_fail(err, AOE_EARG, "'%s' is not a list of at most %d changes STEP:LR, separated by commas", text,
+                             AOE_MAX_LR_STEPS);
+        steps[n++] = (aoe_lr_step){.step = step, .lr = lr};
+    }
+    *(size_t *)(void *)((char *)target + offsetof(aoe_training_args, n_lr_steps) - offsetof(aoe_training_args, lr_steps)) = n;
+    return 0;
+}
 
 const cli_option cli_schedule_table[] = {
     {.name = "epochs",
@@ -56,13 +78,72 @@ const cli_option cli_schedule_table[] = {
      .value = "X",
      AT(warmup),
      .help = "length of the linear warmup: a number of steps, or a fraction of all steps if X is below"
-             " 1; after the warmup, the learning rate decays linearly to 0"},
+             " 1; after the warmup, the learning rate follows --schedule"},
+    {.name = "schedule",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     AT(schedule),
+     .choices = CLI_CHOICES("linear", "constant"),
+     .noun = "schedule",
+     .help = "learning rate after the warmup: linear (decays linearly to 0) or constant"},
+    {.name = "lr-steps",
+     .kind = CLI_NAMED,
+     .value = "STEP:LR,...",
+     AT(lr_steps),
+     .parse = parse_lr_steps,
+     .help = "constant schedule: from step STEP on, the learning rate is LR, for example 500:8e-6,1000:6e-6",
+     .fallback = "no changes; ct without --lr and --schedule: 500:8e-6,1000:6e-6,1500:4e-6,2000:2e-6"},
+    {.name = "lr-epoch-factor",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(lr_epoch_factor),
+     .min = 1e-9,
+     .max = 1,
+     .help = "constant schedule: multiply the learning rate by X at the start of each epoch after the first"},
+    {.name = "lr-divide",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(lr_divide),
+     .min = 1,
+     .max = 1e9,
+     .help = "constant schedule: divide the learning rate by X after each evaluation without improvement"},
+    {.name = "min-lr",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(min_lr),
+     .max = 1e3,
+     .help = "stop when --lr-divide has reduced the learning rate below X"},
+    {.name = "optimizer",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     AT(optimizer),
+     .choices = CLI_CHOICES("adamw", "rmsprop", "sgd"),
+     .noun = "optimizer",
+     .help =
+         "optimizer: adamw, rmsprop (smoothing constant 0.9) or sgd (without momentum); weight decay is decoupled for all of "
+         "them"},
+    {.name = "optimizer-eps",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(optimizer_eps),
+     .min = 1e-30,
+     .max = 1,
+     .help = "epsilon of AdamW and RMSprop"},
+    {.name = "no-bias-correction",
+     .kind = CLI_FLAG,
+     AT(no_bias_correction),
+     .set = 1,
+     .help = "AdamW: use the moments without bias correction"},
+    {.name = "decay-all",
+     .kind = CLI_FLAG,
+     AT(decay_all),
+     .set = 1,
+     .help = "apply the weight decay also to biases and normalization weights"},
     {.name = "weight-decay",
      .kind = CLI_REAL,
      .value = "X",
      AT(weight_decay),
-     .help = "AdamW weight decay of all weight matrices; biases and normalization weights have no "
-             "weight decay"},
+     .help = "weight decay of all weight matrices; biases and normalization weights have no weight decay without --decay-all"},
     {.name = "max-grad-norm",
      .kind = CLI_REAL,
      .value = "X",

@@ -8,7 +8,7 @@
 
 #include "cli/common/common.h"
 
-enum { CLI_SCHEDULE_COUNT = 13, CLI_OUTPUT_COUNT = 3 };
+enum { CLI_SCHEDULE_COUNT = 22, CLI_OUTPUT_COUNT = 3 };
 /* The options of both tables set the fields of an aoe_training_args. */
 extern const cli_option cli_schedule_table[CLI_SCHEDULE_COUNT];
 extern const cli_option cli_output_table[CLI_OUTPUT_COUNT];

@@ -251,7 +251,7 @@ static int run_once(bench *b, uint64_t run, aoe_error *err) {
         return AOE_OK;
     }
     const int pretrain = b->o->mode == AOE_BENCH_PRETRAIN;
-    const aoei_adamw adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
+    const aoei_optimizer adamw = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .step = run + 1};
     aoei_encoder_dropout drop = {.hidden = b->config.hidden_dropout, .attention = b->config.attention_dropout};
     int code = AOE_OK;
     aoei_dropout_key(drop.key, b->o->seed, run);

@@ -452,7 +452,8 @@ static int check_adapters(const golden *whole, aoei_verify *v, aoe_error *err) {
 static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     const json_t *adamw = json_object_get(g->cases, "adamw"), *trace = json_object_get(adamw, "trace");
     const json_t *betas = json_object_get(adamw, "betas");
-    aoei_adamw o = {.beta1 = json_number_value(json_array_get(betas, 0)), .beta2 = json_number_value(json_array_get(betas, 1))};
+    aoei_optimizer o = {.beta1 = json_number_value(json_array_get(betas, 0)),
+                        .beta2 = json_number_value(json_array_get(betas, 1))};
     int code = aoei_json_double(adamw, "lr", &o.lr, g->cases_path, err);
     if (!code)
         code = aoei_json_double(adamw, "eps", &o.eps, g->cases_path, err);

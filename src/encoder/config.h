@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "aoe_train.h"
 #include "nn/module_chain.h"
 #include "nn/rope.h"
 
@@ -171,6 +172,7 @@ typedef struct aoei_encoder_config {
     /* shape of the weight of the training head, a linear layer that only the loss uses, such as a classifier; 0: there is none
      */
     size_t head_rows, head_cols;
+    aoe_optimizer optimizer; /* training: optimizer, which determines the moments of the parameters */
     int twin; /* 1: training uses a second encoder with its own weights, which are equal at the start (Contrastive Tension) */
     int no_transform_bias;          /* 1: the dense layer of the masked-LM head has no bias */
     aoei_activation mlm_activation; /* activation function of the masked-LM head; AOEI_IDENTITY: `activation` */

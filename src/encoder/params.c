@@ -47,8 +47,11 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
     }
     aoei_tensor *const flat[] = {&p->value, &p->grad, &p->m, &p->v};
     aoei_tensor **const view[] = {&p->values, &p->grads, &p->ms, &p->vs};
+    const int moments = aoei_optimizer_moments(c->optimizer);
+    const int present[] = {1, 1, moments > 1, moments > 0};
     for (int i = 0; i < 4; i++) {
-        *flat[i] = aoei_tensor_take(arena, 1, p->count);
+        if (present[i])
+            *flat[i] = aoei_tensor_take(arena, 1, p->count);
         *view[i] = aoei_arena_take_array(arena, n, sizeof **view[i]);
         if (*view[i])
             memset(*view[i], 0, n * sizeof **view[i]);
@@ -57,7 +60,7 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
     if (arena->overflow)
         return aoei_fail(
             err, AOE_ENOMEM,
-            "out of memory: cannot allocate values, gradients and AdamW moments of %zu parameters; use a smaller model",
+            "out of memory: cannot allocate values, gradients and optimizer moments of %zu parameters; use a smaller model",
             p->count);
     size_t offset = 0;
     for (size_t s = 0; s < n; s++) {
@@ -65,9 +68,10 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         const int trained = !d.absent && !d.frozen;
         const size_t end = offset + (!trained ? 0 : (d.rows * d.cols + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN);
         for (int i = 0; i < 4 && trained; i++)
-            views(*view[i], *flat[i], s, offset, &d);
+            if (present[i])
+                views(*view[i], *flat[i], s, offset, &d);
         if (p->segments)
-            p->segments[s] = (aoei_adamw_segment){.begin = offset, .end = end, .decay = d.decay};
+            p->segments[s] = (aoei_optimizer_segment){.begin = offset, .end = end, .decay = d.decay};
         if (type != AOEI_F32 && d.linear && trained)
             take_packed(p, ctx, s, &d, type, arena);
         offset = end;
@@ -76,15 +80,17 @@ int aoei_params_layout(aoei_params *p, const aoe_context *ctx, const aoei_encode
         return aoei_fail(
             err, AOE_ENOMEM,
             "out of memory: cannot allocate packed copies of the weights; use a smaller model or the data type float32");
-    p->n_tasks = p->segments ? aoei_adamw_plan(p->segments, n) : 0;
+    p->n_tasks = p->segments ? aoei_optimizer_plan(p->segments, n) : 0;
     return AOE_OK;
 }
 
 void aoei_params_load(const aoe_context *ctx, aoei_params *p, const aoei_tensor *weights) {
     aoei_tensor_zero(ctx, p->value);
     aoei_tensor_zero(ctx, p->grad);
-    aoei_tensor_zero(ctx, p->m);
-    aoei_tensor_zero(ctx, p->v);
+    if (p->m.data)
+        aoei_tensor_zero(ctx, p->m);
+    if (p->v.data)
+        aoei_tensor_zero(ctx, p->v);
     for (size_t s = 0; s < p->encoders * p->n_slots; s++)
         if (p->grads[s].data)
             aoei_tensor_copy(ctx, p->values[s], weights[s % p->n_slots]);
@@ -99,8 +105,8 @@ void aoei_params_pack(const aoe_context *ctx, aoei_params *p) {
             aoei_weight_pack(ctx, p->values[s].packed_type, &p->values[s], p->values[s].packed);
 }
 
-double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_adamw *options, double max_norm) {
-    aoei_adamw o = *options;
+double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_optimizer *options, double max_norm) {
+    aoei_optimizer o = *options;
     o.segments = p->segments;
     o.n_segments = p->encoders * p->n_slots;
     o.n_tasks = p->n_tasks;
@@ -112,6 +118,6 @@ double aoei_params_update(const aoe_context *ctx, aoei_params *p, const aoei_ada
     /* clipping factor of PyTorch's clip_grad_norm_: max_norm / (norm + 1e-6), but at most 1 */
     const double clip = max_norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
     o.grad_scale = clip < 1.0 ? clip : 1.0;
-    aoei_adamw_step(ctx, p->value, p->grad, p->m, p->v, &o);
+    aoei_optimizer_step(ctx, p->value, p->grad, p->m, p->v, &o);
     return norm;
 }

@@ -226,6 +226,19 @@ typedef struct aoei_adamw_f32 {
 } aoei_adamw_f32;
 /* Updates w, m and v. Then sets grad to 0 for the next step, while grad is in the cache. */
 typedef void aoei_adamw_f32_fn(float *w, float *grad, float *m, float *v, const aoei_adamw_f32 *a, size_t n);
+/* Arguments of RMSprop and SGD. With g = grad * grad_scale, one step of RMSprop is:
+ *     w = w - lr_decay * w
+ *     v = rho v + (1 - rho) g^2
+ *     w = w - lr * g / (sqrt(v) + eps)
+ * One step of SGD is w = w - lr_decay * w - lr * g; rho, one_minus_rho and eps are not used. */
+typedef struct aoei_rmsprop_f32 {
+    float lr_decay; /* learning rate * weight decay */
+    float rho, one_minus_rho, eps, lr, grad_scale;
+} aoei_rmsprop_f32;
+/* Updates w and v. Then sets grad to 0. */
+typedef void aoei_rmsprop_f32_fn(float *w, float *grad, float *v, const aoei_rmsprop_f32 *a, size_t n);
+/* Updates w. Then sets grad to 0. */
+typedef void aoei_sgd_f32_fn(float *w, float *grad, const aoei_rmsprop_f32 *a, size_t n);
 /* Returns the sum of x^2, computed in double. The accumulation order depends only on n. */
 typedef double aoei_sum_squares_f32_fn(const float *x, size_t n);
 

@@ -15,20 +15,21 @@ enum {
     PARTIALS = 256 /* maximum number of partial sums, which are stored on the stack */
 };
 
-typedef struct adamw_job {
+typedef struct optimizer_job {
     const aoe_context *ctx;
-    float *value, *grad, *m, *v; /* [n] each: parameters, gradients, and first and second moments */
-    const aoei_adamw *o;         /* arguments of the step */
-    aoei_adamw_f32 decay, plain; /* kernel arguments with weight decay; kernel arguments without weight decay */
-} adamw_job;
+    float *value, *grad, *m, *v;           /* [n] each: parameters, gradients, and first and second moments */
+    const aoei_optimizer *o;               /* arguments of the step */
+    aoei_adamw_f32 decay, plain;           /* kernel arguments with weight decay; kernel arguments without weight decay */
+    aoei_rmsprop_f32 rms_decay, rms_plain; /* the same for RMSprop and SGD */
+} optimizer_job;
 
 /* Returns the number of elements of the segment that one task updates. If the segment is a weight with a packed form, a task
  * updates the AOEI_GEMM_PANEL rows of the weight that form one packed panel. */
-static size_t block_length(const aoei_adamw_segment *s) {
+static size_t block_length(const aoei_optimizer_segment *s) {
     return s->weight ? AOEI_GEMM_PANEL * s->weight->cols : BLOCK;
 }
 
-size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
+size_t aoei_optimizer_plan(aoei_optimizer_segment *segments, size_t n) {
     size_t tasks = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t length = segments[i].end - segments[i].begin, block = block_length(&segments[i]);
@@ -39,7 +40,7 @@ size_t aoei_adamw_plan(aoei_adamw_segment *segments, size_t n) {
 }
 
 /* Returns the segment that task `task` updates. */
-static const aoei_adamw_segment *segment_of(const aoei_adamw *o, size_t task) {
+static const aoei_optimizer_segment *segment_of(const aoei_optimizer *o, size_t task) {
     size_t low = 0, high = o->n_segments - 1;
     while (low < high) { /* binary search for the last segment whose first_task is at most `task`. An empty segment is never
                             found, because it has the first_task of the segment after it */
@@ -61,43 +62,55 @@ static void repack(const aoe_context *ctx, const aoei_tensor *w, size_t n0) {
 }
 
 /* Updates one block of a segment. If the segment is a weight with a packed form, also packs the rows of the block. */
-static void adamw_task(void *arg, size_t task, size_t worker) {
-    const adamw_job *j = arg;
+static void optimizer_task(void *arg, size_t task, size_t worker) {
+    const optimizer_job *j = arg;
     (void)worker;
-    const aoei_adamw_segment *s = segment_of(j->o, task);
+    const aoei_optimizer_segment *s = segment_of(j->o, task);
     const size_t block = block_length(s), within = task - s->first_task, at = s->begin + within * block;
     const size_t n = s->end - at < block ? s->end - at : block;
-    aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, s->decay ? &j->decay : &j->plain, n);
+    const int decay = s->decay || j->o->decay_all;
+    if (j->o->kind == AOE_OPTIMIZER_ADAMW)
+        aoei_kernels_of(j->ctx)->adamw_f32(j->value + at, j->grad + at, j->m + at, j->v + at, decay ? &j->decay : &j->plain, n);
+    else if (j->o->kind == AOE_OPTIMIZER_RMSPROP)
+        aoei_kernels_of(j->ctx)->rmsprop_f32(j->value + at, j->grad + at, j->v + at, decay ? &j->rms_decay : &j->rms_plain, n);
+    else
+        aoei_kernels_of(j->ctx)->sgd_f32(j->value + at, j->grad + at, decay ? &j->rms_decay : &j->rms_plain, n);
     if (s->weight &&
         /* blocks after the last row of the weight contain only padding, which is not packed */
         within * AOEI_GEMM_PANEL < s->weight->rows)
         repack(j->ctx, s->weight, within * AOEI_GEMM_PANEL);
 }
 
-void aoei_adamw_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad, aoei_tensor m, aoei_tensor v,
-                     const aoei_adamw *o) {
+void aoei_optimizer_step(const aoe_context *ctx, aoei_tensor value, aoei_tensor grad, aoei_tensor m, aoei_tensor v,
+                         const aoei_optimizer *o) {
     const double t = (double)o->step;
     const aoei_adamw_f32 plain = {
         .lr_decay = 0,
         .beta1 = (float)o->beta1,
         .beta2 = (float)o->beta2,
         .eps = (float)o->eps,
-        .step_size = (float)(o->lr / (1 - pow(o->beta1, t))),
-        .sqrt_bias2 = (float)sqrt(1 - pow(o->beta2, t)),
+        .step_size = (float)(o->no_bias_correction ? o->lr : o->lr / (1 - pow(o->beta1, t))),
+        .sqrt_bias2 = o->no_bias_correction ? 1 : (float)sqrt(1 - pow(o->beta2, t)),
         .grad_scale = (float)o->grad_scale,
         .one_minus_beta1 = (float)(1 - o->beta1),
         .one_minus_beta2 = (float)(1 - o->beta2),
     };
-    adamw_job j = {.ctx = ctx,
-                   .value = aoei_f32(value),
-                   .grad = aoei_f32(grad),
-                   .m = aoei_f32(m),
-                   .v = aoei_f32(v),
-                   .o = o,
-                   .decay = plain,
-                   .plain = plain};
-    j.decay.lr_decay = (float)(o->lr * o->weight_decay);
-    aoei_parallel_for(ctx->pool, o->n_tasks, adamw_task, &j);
+    optimizer_job j = {.ctx = ctx,
+                       .value = aoei_f32(value),
+                       .grad = aoei_f32(grad),
+                       .m = m.data ? aoei_f32(m) : NULL,
+                       .v = v.data ? aoei_f32(v) : NULL,
+                       .o = o,
+                       .decay = plain,
+                       .plain = plain,
+                       .rms_plain = {.rho = (float)o->beta2,
+                                     .one_minus_rho = (float)(1 - o->beta2),
+                                     .eps = (float)o->eps,
+                                     .lr = (float)o->lr,
+                                     .grad_scale = (float)o->grad_scale}};
+    j.rms_decay = j.rms_plain;
+    j.decay.lr_decay = j.rms_decay.lr_decay = (float)(o->lr * o->weight_decay);
+    aoei_parallel_for(ctx->pool, o->n_tasks, optimizer_task, &j);
 }
 
 typedef struct squares_job {

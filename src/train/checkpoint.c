@@ -2,7 +2,7 @@
  * Writes and reads checkpoints. OUTPUT/checkpoints/step-N is a complete model directory that also contains the state of the
  * run:
  *   trainer.json           progress of the run, and the options that affect the result
- *   optimizer.safetensors  AdamW moments m and v of all parameters, each as one flat tensor
+ *   optimizer.safetensors  moments m and v of all parameters, as far as the optimizer has them, each as one flat tensor
  *   best.safetensors       best weights so far as one flat tensor; absent if the current weights are the best
  *   twin.safetensors       weights of the second encoder as one flat tensor, if there is one; the saved model does not contain
  * it head.safetensors       training head, if the method has one; the saved model does not contain it A checkpoint is written
@@ -72,9 +72,10 @@ static int write_flat(const aoei_trainer *t, const char *dir, const char *file, 
 }
 
 static int write_moments(const aoei_trainer *t, const char *dir, aoe_error *err) {
-    static const char *const names[] = {"m", "v"};
-    const aoei_tensor moments[] = {t->params->m, t->params->v};
-    return write_flat(t, dir, MOMENTS_FILE, names, moments, 2, err);
+    static const char *const names[] = {"m", "v", NULL};
+    const aoei_tensor moments[] = {t->params->m, t->params->v, {0}};
+    const size_t n = (size_t)aoei_optimizer_moments(t->o->optimizer), first = 2 - n; /* RMSprop has only the second moment */
+    return write_flat(t, dir, MOMENTS_FILE, names + first, moments + first, n, err);
 }
 
 /* Returns 1 if the best weights are the current weights. Those of two encoders may be exchanged, so they are always stored. */
@@ -176,6 +177,7 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
         bad |= json_object_set_new(o, "best_score", isfinite(p->best_score) ? json_real(p->best_score) : json_null());
         bad |= json_object_set_new(o, "best_step", json_integer((json_int_t)p->best_step));
         bad |= json_object_set_new(o, "bad_evals", json_integer((json_int_t)p->bad_evals));
+        bad |= json_object_set_new(o, "lr_divisions", json_integer((json_int_t)p->divisions));
     }
     bad |= json_object_set(o, "options", t->settings);
     char *path = aoei_path_join(dir, "trainer.json");
@@ -501,9 +503,9 @@ static int read_tensors(aoei_trainer *t, const char *dir, aoe_error *err) {
         goto done;
     }
     code = aoei_safetensors_open(&s, moments, err);
-    if (!code)
+    if (!code && p->m.data)
         code = read_flat(t, p->m, slice, moments, s, "m", err);
-    if (!code)
+    if (!code && p->v.data)
         code = read_flat(t, p->v, slice, moments, s, "v", err);
     if (code)
         goto done;
@@ -577,7 +579,7 @@ static int check_options(const json_t *now, const json_t *before, const char *fi
 int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
     json_t *o = NULL;
     aoei_progress *p = &t->progress;
-    size_t version = 0, step = 0, best_step = (size_t)-1, bad_evals = 0;
+    size_t version = 0, step = 0, best_step = (size_t)-1, bad_evals = 0, divisions = 0;
     char *path = aoei_path_join(dir, "trainer.json");
     if (!path)
         return aoei_fail_nomem(err, 0);
@@ -599,6 +601,8 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
         code = aoei_json_double(o, "best_score", &p->best_score, path, err);
         if (!code)
             code = aoei_json_size(o, "bad_evals", &bad_evals, path, err);
+        if (!code)
+            code = aoei_json_size(o, "lr_divisions", &divisions, path, err);
     }
     if (!code && t->o->max_minutes > 0) {
         code = aoei_json_double(o, "seconds", &p->seconds, path, err);
@@ -614,6 +618,7 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
         p->has_best = best_step != (size_t)-1 && t->best;
         p->best_step = best_step;
         p->bad_evals = bad_evals;
+        p->divisions = divisions;
         code = read_tensors(t, dir, err);
         if (!code)
             code = read_twin(t, dir, err);

@@ -48,7 +48,7 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
     aoei_arena_measure(&arena);
     const int rc = aoei_params_layout(&params, m->ctx, &m->config, m->type, &arena, err);
     plan->parameters = plan->gradients = params.count * sizeof(float);
-    plan->moments = 2 * plan->gradients;
+    plan->moments = (size_t)aoei_optimizer_moments(m->config.optimizer) * plan->gradients;
     plan->training_packed = params.packed_bytes;
     aoei_arena_destroy(&arena);
     return rc;

@@ -13,6 +13,8 @@ static void defaults(aoe_train_options *o) {
     o->objective.w_ibn = 0.3; /* 0.15 times NT-Xent, which is twice the in-batch negatives loss */
     o->objective.tau_ibn = 0.1;
     o->objective.isp = 0;
+    o->args.optimizer_eps = 1e-6;
+    o->args.no_bias_correction = 1;
 }
 
 static void text_defaults(aoe_train_options *o) {

@@ -6,6 +6,7 @@
 #include "train/method_ct.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "model/extra_layers.h"
@@ -35,10 +36,18 @@ static int describe(const aoe_train_options *o, json_t *record) {
 }
 
 static void defaults(aoe_train_options *o) {
+    static const aoe_lr_step steps[] = {{500, 8e-6}, {1000, 6e-6}, {1500, 4e-6}, {2000, 2e-6}};
     o->batch_size = 2;
     o->args.lr = 1e-5;
+    o->args.warmup = 0;
     o->args.dropout = 0;
+    o->args.weight_decay = 0;
     o->args.max_grad_norm = 0;
+    o->args.optimizer = AOE_OPTIMIZER_RMSPROP;
+    o->args.optimizer_eps = 1e-7;
+    o->args.schedule = AOE_SCHEDULE_CONSTANT;
+    o->args.n_lr_steps = sizeof steps / sizeof *steps;
+    memcpy(o->args.lr_steps, steps, sizeof steps);
 }
 
 static void weights(aoe_objective_options *j, aoe_example_kind kind) {

@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "modeldir/peft.h"
 #include "train/checkpoint.h"
+#include "train/schedule.h"
 #include "model/lora_options.h"
 #include "model/open.h"
 #include "model/weight_view.h"
@@ -43,6 +44,8 @@ void aoe_training_args_defaults(aoe_training_args *o) {
     o->dropout = AOE_AUTO;
     o->seed = 42;
     o->keep_checkpoints = 1;
+    o->optimizer_eps = 1e-8;
+    o->lr_epoch_factor = o->lr_divide = 1;
 }
 
 static int check_options(const aoe_training_args *o, aoe_error *err) {
@@ -71,7 +74,7 @@ static int check_options(const aoe_training_args *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.dropout must be at least 0 and below 1");
     if (!o->batch_tokens)
         return aoei_fail(err, AOE_EARG, "options.batch_tokens must be at least 1");
-    return AOE_OK;
+    return aoei_schedule_check(o, err);
 }
 
 /* Checks that the run may write to the locked output directory. checkpoint: path of a checkpoint in the directory, or NULL if
@@ -172,6 +175,7 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     bad |= json_object_set_new(r, "warmup", json_real(o->warmup));
     bad |= json_object_set_new(r, "weight_decay", json_real(o->weight_decay));
     bad |= json_object_set_new(r, "max_grad_norm", json_real(o->max_grad_norm));
+    bad |= aoei_schedule_describe(o, r);
     bad |= json_object_set_new(r, "hidden_dropout", json_real(t->hidden_dropout));
     bad |= json_object_set_new(r, "attention_dropout", json_real(t->attention_dropout));
     bad |= json_object_set_new(r, "seed", json_integer((json_int_t)o->seed));
@@ -186,6 +190,7 @@ static int describe(aoei_trainer *t, aoe_error *err) {
 /* Allocates the memory for parameters and activations. If the run evaluates, also allocates the memory for the best weights and
  * the embedder. */
 static int lay_out(aoei_trainer *t, aoe_error *err) {
+    t->base->config.optimizer = t->o->optimizer;
     int code = t->task->lay_out(t->task, t, err);
     if (code)
         return code;

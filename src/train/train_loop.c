@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "nn/optimizer.h"
 #include "train/checkpoint.h"
+#include "train/schedule.h"
 #include "train/setup.h"
 #include "model/save.h"
 
@@ -81,21 +82,6 @@ static void estimate_steps(aoei_trainer *t, const timer *m) {
     t->total_steps = step + (left <= 0 ? 0 : !(more_steps > 1) ? 1 : more_steps < INT32_MAX ? (size_t)more_steps : INT32_MAX);
 }
 
-/* Returns the learning rate of a step; steps are counted from 0. During warm-up, the learning rate increases linearly to its
- * maximum. Then it decreases linearly, so that it would be 0 one step after the last step. With a time limit, it is linear in
- * the training time instead of the number of steps. */
-static double learning_rate(const aoei_trainer *t, uint64_t step) {
-    if (t->o->max_minutes > 0) {
-        const double fraction = fmin(t->progress.seconds / (60 * t->o->max_minutes), 1), warmup = t->o->warmup;
-        return t->o->lr * (fraction < warmup ? fraction / warmup : (1 - fraction) / (1 - warmup));
-    }
-    if (step < t->warmup_steps)
-        return t->o->lr * (double)(step + 1) / (double)t->warmup_steps;
-    if (step >= t->total_steps)
-        return 0;
-    return t->o->lr * (double)(t->total_steps - step) / (double)(t->total_steps - t->warmup_steps);
-}
-
 static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const uint64_t step = t->progress.step;
@@ -110,13 +96,16 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
         aoei_error_prefix(err, "step %llu", (unsigned long long)(step + 1));
         return code;
     }
-    const aoei_adamw adamw = {.lr = learning_rate(t, step),
-                              .beta1 = 0.9,
-                              .beta2 = 0.999,
-                              .eps = 1e-8,
-                              .weight_decay = o->weight_decay,
-                              .step = step + 1};
-    const double norm = aoei_params_update(t->ctx, t->params, &adamw, o->max_grad_norm);
+    const aoei_optimizer optimizer = {.kind = o->optimizer,
+                                      .lr = aoei_learning_rate(t, step),
+                                      .beta1 = 0.9,
+                                      .beta2 = o->optimizer == AOE_OPTIMIZER_RMSPROP ? 0.9 : 0.999,
+                                      .eps = o->optimizer_eps,
+                                      .weight_decay = o->weight_decay,
+                                      .no_bias_correction = o->no_bias_correction,
+                                      .decay_all = o->decay_all,
+                                      .step = step + 1};
+    const double norm = aoei_params_update(t->ctx, t->params, &optimizer, o->max_grad_norm);
     if (!isfinite(norm) || !isfinite(r.loss.total))
         return aoei_fail(err, AOE_ENUMERIC,
                          "step %llu: the loss or its gradient is not finite; lower options.lr and train again",
@@ -129,7 +118,7 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
     const double now = aoei_now(), seconds = now - m->last;
     e->loss = r.loss;
     e->accuracy = r.accuracy;
-    e->lr = adamw.lr;
+    e->lr = optimizer.lr;
     e->grad_norm = norm;
     e->tokens_per_second = seconds > 0 ? (double)r.tokens / seconds : 0;
     e->pairs_per_second = seconds > 0 ? (double)r.examples / seconds : 0;
@@ -196,6 +185,7 @@ static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
         keep_weights(t, second);
     } else {
         p->bad_evals++;
+        p->divisions++;
     }
     aoe_train_event e = new_event(t, m, AOE_TRAIN_EVAL);
     e.score = score;
@@ -224,7 +214,7 @@ static int out_of_patience(const aoei_trainer *t) {
 }
 
 static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
-    while (t->progress.step < t->total_steps && !out_of_patience(t)) {
+    while (t->progress.step < t->total_steps && !out_of_patience(t) && !aoei_schedule_is_finished(t)) {
         aoe_train_event e;
         int saved = 0;
         int code = run_step(t, m, &e, err);
@@ -235,7 +225,7 @@ static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
             code = check_weights(t, err);
         if (!code && score)
             code = evaluate(t, m, err);
-        if (!code && (save || out_of_patience(t))) {
+        if (!code && (save || out_of_patience(t) || aoei_schedule_is_finished(t))) {
             code = checkpoint(t, m, err);
             saved = 1;
         }

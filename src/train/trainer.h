@@ -24,6 +24,8 @@ typedef struct aoei_progress {
     double best_score;  /* highest evaluation score so far */
     uint64_t best_step; /* step of the evaluation that has the best score */
     uint64_t bad_evals; /* number of evaluations after the evaluation with the best score */
+    uint64_t divisions; /* number of evaluations without improvement in the whole run, each of which divides the learning rate
+                           by options.lr_divide */
     double seconds; /* training time in seconds up to the latest step or checkpoint; saved only if the run has a time limit */
 } aoei_progress;
 

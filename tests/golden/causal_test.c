@@ -183,11 +183,11 @@ static void test_trace(void **state) {
             groups[i] = add(&step.buffer, json_array_get(json_array_get(json_object_get(g.cases, "pairs"), i / 2), i % 2));
         const json_t *adamw = json_object_get(g.cases, "adamw"), *trace = json_object_get(adamw, "trace");
         const json_t *betas = json_object_get(adamw, "betas");
-        aoei_adamw a = {.lr = json_number_value(json_object_get(adamw, "lr")),
-                        .beta1 = json_number_value(json_array_get(betas, 0)),
-                        .beta2 = json_number_value(json_array_get(betas, 1)),
-                        .eps = json_number_value(json_object_get(adamw, "eps")),
-                        .weight_decay = json_number_value(json_object_get(adamw, "weight_decay"))};
+        aoei_optimizer a = {.lr = json_number_value(json_object_get(adamw, "lr")),
+                            .beta1 = json_number_value(json_array_get(betas, 0)),
+                            .beta2 = json_number_value(json_array_get(betas, 1)),
+                            .eps = json_number_value(json_object_get(adamw, "eps")),
+                            .weight_decay = json_number_value(json_object_get(adamw, "weight_decay"))};
         assert_int_equal(json_array_size(trace), 10);
         for (size_t i = 0; i < 10; i++) {
             const json_t *want = json_array_get(trace, i);

@@ -426,7 +426,7 @@ static void test_update(void **state) {
     problem p;
     problem_create(&p, test_best_tier(), 0, 0);
     aoei_params *params = &p.step.params;
-    const aoei_adamw o = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
+    const aoei_optimizer o = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
     aoe_objective_result result;
     aoe_objective_options_defaults(&p.objective);
     p.objective.ibn_threshold = 4;

@@ -18,11 +18,11 @@
 
 /* Divides the segments into tasks, takes one step over t = {value, gradient, m, v}, and asserts that the gradient is zero
  * afterwards. */
-static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_adamw o, aoei_adamw_segment *segments, size_t n) {
+static void step(const aoe_context *ctx, const aoei_tensor t[4], aoei_optimizer o, aoei_optimizer_segment *segments, size_t n) {
     o.segments = segments;
     o.n_segments = n;
-    o.n_tasks = aoei_adamw_plan(segments, n);
-    aoei_adamw_step(ctx, t[0], t[1], t[2], t[3], &o);
+    o.n_tasks = aoei_optimizer_plan(segments, n);
+    aoei_optimizer_step(ctx, t[0], t[1], t[2], t[3], &o);
     for (size_t i = 0; i < t[1].cols; i++)
         assert_true(aoei_f32(t[1])[i] == 0);
 }
@@ -34,11 +34,11 @@ static void trace(const aoe_context *ctx) {
     aoei_tensor m = test_tensor_poisoned(1, P, 0), v = test_tensor_poisoned(1, P, 0), g = test_tensor_poisoned(1, P, 0);
     aoei_tensor_zero(ctx, m);
     aoei_tensor_zero(ctx, v);
-    aoei_adamw_segment segments[] = {{.begin = 0, .end = 10},
-                                     {.begin = 10, .end = 500, .decay = 1},
-                                     {.begin = 500, .end = 700},
-                                     {.begin = 700, .end = P, .decay = 1}};
-    aoei_adamw o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .grad_scale = 0.5};
+    aoei_optimizer_segment segments[] = {{.begin = 0, .end = 10},
+                                         {.begin = 10, .end = 500, .decay = 1},
+                                         {.begin = 500, .end = 700},
+                                         {.begin = 700, .end = P, .decay = 1}};
+    aoei_optimizer o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .grad_scale = 0.5};
     double wd[P], md[P] = {0}, vd[P] = {0};
     test_to_double(wd, w);
     for (o.step = 1; o.step <= STEPS; o.step++) {
@@ -86,7 +86,7 @@ static void test_ranges(void **state) {
         for (unsigned pattern = 0; pattern < 4; pattern++) {
             aoe_context *ctx = test_context(AOEI_TIER_C, threads);
             aoei_tensor t[4];
-            aoei_adamw_segment segments[SEGMENTS];
+            aoei_optimizer_segment segments[SEGMENTS];
             for (size_t i = 0; i < 4; i++) {
                 t[i] = test_tensor_poisoned(1, P, 0);
                 aoei_tensor_zero(ctx, t[i]);
@@ -94,12 +94,12 @@ static void test_ranges(void **state) {
             for (size_t i = 0; i < P; i++)
                 aoei_f32(t[0])[i] = 1;
             for (size_t k = 0; k < SEGMENTS; k++)
-                segments[k] = (aoei_adamw_segment){.begin = bounds[k],
-                                                   .end = bounds[k + 1],
-                                                   .decay = pattern == 3   ? k % 3 == 0
-                                                            : pattern == 2 ? k % 2 == 1
-                                                                           : pattern == 1};
-            const aoei_adamw o = {
+                segments[k] = (aoei_optimizer_segment){.begin = bounds[k],
+                                                       .end = bounds[k + 1],
+                                                       .decay = pattern == 3   ? k % 3 == 0
+                                                                : pattern == 2 ? k % 2 == 1
+                                                                               : pattern == 1};
+            const aoei_optimizer o = {
                 .lr = 0.5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5, .grad_scale = 1, .step = 1};
             step(ctx, t, o, segments, SEGMENTS);
             for (size_t k = 0; k < SEGMENTS; k++)
@@ -133,15 +133,15 @@ static void assert_equal_and_free(const aoei_tensor a[4], const aoei_tensor b[4]
 static void range_across_blocks(const aoe_context *ctx) {
     enum { P = 50001 };
     static const size_t cuts[] = {0, 3, 40000, P};
-    const aoei_adamw o = {
+    const aoei_optimizer o = {
         .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5, .grad_scale = 1, .step = 3};
-    aoei_adamw_segment segments[3];
+    aoei_optimizer_segment segments[3];
     aoei_tensor whole[4], parts[4];
     fill(whole, P);
     fill(parts, P);
     for (size_t k = 0; k < 3; k++) {
-        segments[k] = (aoei_adamw_segment){.begin = cuts[k], .end = cuts[k + 1], .decay = k != 1};
-        aoei_adamw_segment own = {.begin = 0, .end = cuts[k + 1] - cuts[k], .decay = k != 1};
+        segments[k] = (aoei_optimizer_segment){.begin = cuts[k], .end = cuts[k + 1], .decay = k != 1};
+        aoei_optimizer_segment own = {.begin = 0, .end = cuts[k + 1] - cuts[k], .decay = k != 1};
         aoei_tensor slice[4];
         for (size_t i = 0; i < 4; i++)
             slice[i] = aoei_tensor_slice(parts[i], cuts[k], 1, own.end);
@@ -161,7 +161,7 @@ static void test_range_across_blocks(void **state) {
 typedef struct weights {
     aoei_tensor view[5]; /* weight k: [shapes[k][0], shapes[k][1]] */
     /* one segment per weight, and a last segment of 20000 elements that belongs to no weight */
-    aoei_adamw_segment segments[6];
+    aoei_optimizer_segment segments[6];
     size_t count; /* number of elements of all segments, including padding */
 } weights;
 
@@ -176,7 +176,7 @@ static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype 
     for (size_t k = 0; k < 5; k++) {
         const size_t n = shapes[k][0] * shapes[k][1], at = w.count;
         w.count += (n + 15) / 16 * 16;
-        w.segments[k] = (aoei_adamw_segment){.begin = at, .end = w.count, .decay = k % 2 == 0};
+        w.segments[k] = (aoei_optimizer_segment){.begin = at, .end = w.count, .decay = k % 2 == 0};
         if (!value.data)
             continue;
         w.view[k] = aoei_tensor_slice(value, at, shapes[k][0], shapes[k][1]);
@@ -188,7 +188,7 @@ static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype 
             w.view[k].packed_type = type;
         }
     }
-    w.segments[5] = (aoei_adamw_segment){.begin = w.count, .end = w.count + 20000};
+    w.segments[5] = (aoei_optimizer_segment){.begin = w.count, .end = w.count + 20000};
     w.count += 20000;
     return w;
 }
@@ -197,7 +197,7 @@ static weights weights_of(const aoe_context *ctx, aoei_tensor value, aoei_dtype 
  * the values after a step without packed copies. */
 static void repacked(const aoe_context *ctx, aoei_dtype type) {
     const aoei_tensor none = {0};
-    const aoei_adamw o = {
+    const aoei_optimizer o = {
         .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.5, .grad_scale = 0.7, .step = 2};
     aoei_tensor t[4], plain[4];
     const size_t n = weights_of(ctx, none, type, 0).count;
@@ -235,7 +235,7 @@ static void test_repacked(void **state) {
 static void test_threads(void **state) {
     (void)state;
     enum { P = 70001 };
-    aoei_adamw_segment segments[] = {
+    aoei_optimizer_segment segments[] = {
         {.begin = 0, .end = 3, .decay = 1}, {.begin = 3, .end = 20000}, {.begin = 20000, .end = P, .decay = 1}};
     for (aoei_tier tier = AOEI_TIER_C; tier <= AOEI_TIER_AVX512; tier++) {
         aoei_tensor first[3] = {{0}};
@@ -248,7 +248,7 @@ static void test_threads(void **state) {
             aoei_tensor v = test_tensor(1, P, 0, 1, 4);
             for (size_t i = 0; i < P; i++)
                 aoei_f32(v)[i] = fabsf(aoei_f32(v)[i]);
-            const aoei_adamw o = {
+            const aoei_optimizer o = {
                 .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .grad_scale = 0.3, .step = 7};
             step(ctx, (const aoei_tensor[4]){w, g, m, v}, o, segments, 3);
             const double sum = aoei_sum_squares(ctx, w);

@@ -273,7 +273,7 @@ static void checks_the_options(void **state) {
         {{OTHERS, .dtype = (aoe_dtype)9, .max_length = AOE_AUTO, .normalize = AOE_AUTO}, AOE_EARG, "options.dtype is 9"},
         {{OTHERS, .pooling = AOE_POOLING_COUNT, .max_length = AOE_AUTO, .normalize = AOE_AUTO},
          AOE_EARG,
-         "options.pooling is 12"},
+         "options.pooling is 15"},
         {{OTHERS, .max_length = 11, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length is 11, but must be at most 10"},
         {{OTHERS, .max_length = 0, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length must be at least 1"},
         {{OTHERS, .prompt = "no place", .max_length = AOE_AUTO, .normalize = AOE_AUTO},
@@ -335,7 +335,7 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
      * segments; adds the memory outside the arena */
     const size_t vectors = n_texts * m->config.hidden * sizeof(float), pooled = (vectors + 63) / 64 * 64;
     const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
-                 segments = (slots * sizeof(aoei_adamw_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,
+                 segments = (slots * sizeof(aoei_optimizer_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,
                  bytes = step.arena.used;
     *kept = step.state.kept_bytes;
     assert_int_equal(step.arena.used, step.arena.size);

@@ -77,7 +77,7 @@ static void check_layout(const tiny_model *shape) {
         owned += owner[i] > 0;
         while (s.p.segments[segment].end <= i)
             segment++;
-        const aoei_adamw_segment *g = &s.p.segments[segment];
+        const aoei_optimizer_segment *g = &s.p.segments[segment];
         aoei_slot d;
         assert_true(segment < s.p.n_slots && g->begin <= i && !g->weight);
         if (!owner[i])
@@ -147,17 +147,17 @@ static void test_update(void **state) {
     for (size_t i = 0; i < s.p.count; i++)
         if (owner[i])
             aoei_f32(s.p.value)[i] = 2;
-    const aoei_adamw o = {.lr = 0.1,
-                          .beta1 = 0.9,
-                          .beta2 = 0.999,
-                          .eps = 1e-8,
-                          .weight_decay = 0.5,
-                          .grad_scale = 1,
-                          .step = 1,
-                          .segments = s.p.segments,
-                          .n_segments = s.p.n_slots,
-                          .n_tasks = s.p.n_tasks};
-    aoei_adamw_step(s.ctx, s.p.value, s.p.grad, s.p.m, s.p.v, &o);
+    const aoei_optimizer o = {.lr = 0.1,
+                              .beta1 = 0.9,
+                              .beta2 = 0.999,
+                              .eps = 1e-8,
+                              .weight_decay = 0.5,
+                              .grad_scale = 1,
+                              .step = 1,
+                              .segments = s.p.segments,
+                              .n_segments = s.p.n_slots,
+                              .n_tasks = s.p.n_tasks};
+    aoei_optimizer_step(s.ctx, s.p.value, s.p.grad, s.p.m, s.p.v, &o);
     for (size_t i = 0; i < s.p.count; i++) {
         aoei_slot d = {0};
         if (owner[i])
@@ -212,17 +212,17 @@ static void test_packed(void **state) {
     for (size_t i = 0; i < s.p.count; i++)
         grad[i] = 0.01f * (float)(i % 13) - 0.05f;
     aoei_tensor_write(s.ctx, s.p.grad, grad);
-    const aoei_adamw o = {.lr = 0.1,
-                          .beta1 = 0.9,
-                          .beta2 = 0.999,
-                          .eps = 1e-8,
-                          .weight_decay = 0.5,
-                          .grad_scale = 1,
-                          .step = 1,
-                          .segments = s.p.segments,
-                          .n_segments = s.p.n_slots,
-                          .n_tasks = s.p.n_tasks};
-    aoei_adamw_step(s.ctx, s.p.value, s.p.grad, s.p.m, s.p.v, &o);
+    const aoei_optimizer o = {.lr = 0.1,
+                              .beta1 = 0.9,
+                              .beta2 = 0.999,
+                              .eps = 1e-8,
+                              .weight_decay = 0.5,
+                              .grad_scale = 1,
+                              .step = 1,
+                              .segments = s.p.segments,
+                              .n_segments = s.p.n_slots,
+                              .n_tasks = s.p.n_tasks};
+    aoei_optimizer_step(s.ctx, s.p.value, s.p.grad, s.p.m, s.p.v, &o);
     check_packed(&s);
     aoei_tensor_write(s.ctx, s.p.value, grad);
     aoei_params_pack(s.ctx, &s.p);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ * Computes the learning rate of each step, and checks the options of the optimizer.
+ */
+#include "train/schedule.h"
+
+#include <math.h>
+
+#include "base/error.h"
+
+/* Checks the changes of the learning rate. */
+static int check_steps(const aoe_training_args *o, aoe_error *err) {
+    if (o->n_lr_steps > AOE_MAX_LR_STEPS)
+        return aoei_fail(err, AOE_EARG, "options.lr_steps has %zu changes; give at most %d", o->n_lr_steps, AOE_MAX_LR_STEPS);
+    for (size_t i = 0; i < o->n_lr_steps; i++)
+        if (!(o->lr_steps[i].lr >= 0 && isfinite(o->lr_steps[i].lr)) || (i && o->lr_steps[i].step <= o->lr_steps[i - 1].step))
+            return aoei_fail(err, AOE_EARG,
+                             "options.lr_steps: change %zu, to %g from step %zu on, is invalid; give ascending steps, and "
+                             "finite learning rates of at least 0",
+                             i + 1, o->lr_steps[i].lr, o->lr_steps[i].step);
+    return AOE_OK;
+}
+
+/* Checks the options that only the constant schedule uses. */
+static int check_constant(const aoe_training_args *o, aoe_error *err) {
+    const int changes = o->n_lr_steps || fabs(o->lr_epoch_factor - 1) > 0 || fabs(o->lr_divide - 1) > 0;
+    if (!(o->lr_epoch_factor > 0 && o->lr_epoch_factor <= 1) || !(o->lr_divide >= 1 && isfinite(o->lr_divide)) ||
+        !(o->min_lr >= 0 && isfinite(o->min_lr)))
+        return aoei_fail(err, AOE_EARG,
+                         "options.lr_epoch_factor must be above 0 and at most 1, options.lr_divide at least 1, and "
+                         "options.min_lr at least 0");
+    if (o->schedule == AOE_SCHEDULE_LINEAR && changes)
+        return aoei_fail(err, AOE_EARG,
+                         "options.lr_steps, options.lr_epoch_factor and options.lr_divide change a learning rate that does not "
+                         "decay by itself; set options.schedule to constant");
+    if (o->schedule == AOE_SCHEDULE_CONSTANT && o->max_minutes > 0)
+        return aoei_fail(err, AOE_EARG,
+                         "options.max_minutes requires the linear schedule; leave out options.schedule or options.max_minutes");
+    return check_steps(o, err);
+}
+
+int aoei_schedule_check(const aoe_training_args *o, aoe_error *err) {
+    if (o->optimizer < AOE_OPTIMIZER_ADAMW || o->optimizer > AOE_OPTIMIZER_SGD || o->schedule < AOE_SCHEDULE_LINEAR ||
+        o->schedule > AOE_SCHEDULE_CONSTANT)
+        return aoei_fail(err, AOE_EARG, "options.optimizer %d or options.schedule %d is unknown", (int)o->optimizer,
+                         (int)o->schedule);
+    if (!(o->optimizer_eps > 0 && isfinite(o->optimizer_eps)))
+        return aoei_fail(err, AOE_EARG, "options.optimizer_eps is %g; give a finite number above 0", o->optimizer_eps);
+    if (o->no_bias_correction && o->optimizer != AOE_OPTIMIZER_ADAMW)
+        return aoei_fail(err, AOE_EARG, "options.no_bias_correction: only AdamW has a bias correction; leave it out");
+    return check_constant(o, err);
+}
+
+int aoei_schedule_describe(const aoe_training_args *o, json_t *record) {
+    static const char *const optimizers[] = {"adamw", "rmsprop", "sgd"}, *const schedules[] = {"linear", "constant"};
+    json_t *steps = json_array();
+    int bad = json_object_set_new(record, "optimizer", json_string(optimizers[o->optimizer]));
+    bad |= json_object_set_new(record, "optimizer_eps", json_real(o->optimizer_eps));
+    bad |= json_object_set_new(record, "no_bias_correction", json_boolean(o->no_bias_correction));
+    bad |= json_object_set_new(record, "decay_all", json_boolean(o->decay_all));
+    bad |= json_object_set_new(record, "schedule", json_string(schedules[o->schedule]));
+    for (size_t i = 0; i < o->n_lr_steps; i++)
+        bad |= json_array_append_new(steps, json_pack("[I,f]", (json_int_t)o->lr_steps[i].step, o->lr_steps[i].lr));
+    bad |= json_object_set_new(record, "lr_steps", steps);
+    bad |= json_object_set_new(record, "lr_epoch_factor", json_real(o->lr_epoch_factor));
+    bad |= json_object_set_new(record, "lr_divide", json_real(o->lr_divide));
+    bad |= json_object_set_new(record, "min_lr", json_real(o->min_lr));
+    return bad;
+}
+
+/* Returns the learning rate of the constant schedule. */
+static double constant_rate(const aoei_trainer *t, uint64_t step) {
+    const aoe_training_args *o = t->o;
+    const uint64_t epochs = step / t->steps_per_epoch;
+    double lr = o->lr;
+    for (size_t i = 0; i < o->n_lr_steps && o->lr_steps[i].step <= step; i++)
+        lr = o->lr_steps[i].lr;
+    return lr * pow(o->lr_epoch_factor, (double)epochs) / pow(o->lr_divide, (double)t->progress.divisions);
+}
+
+double aoei_learning_rate(const aoei_trainer *t, uint64_t step) {
+    const aoe_training_args *o = t->o;
+    if (o->max_minutes > 0) { /* linear in the training time instead of the number of steps */
+        const double fraction = fmin(t->progress.seconds / (60 * o->max_minutes), 1), warmup = o->warmup;
+        return o->lr * (fraction < warmup ? fraction / warmup : (1 - fraction) / (1 - warmup));
+    }
+    if (o->schedule == AOE_SCHEDULE_CONSTANT)
+        return constant_rate(t, step) * (step < t->warmup_steps ? (double)(step + 1) / (double)t->warmup_steps : 1);
+    if (step < t->warmup_steps)
+        return o->lr * (double)(step + 1) / (double)t->warmup_steps;
+    if (step >= t->total_steps)
+        return 0;
+    /* one step after the last step, the learning rate would be 0 */
+    return o->lr * (double)(t->total_steps - step) / (double)(t->total_steps - t->warmup_steps);
+}
+
+int aoei_schedule_is_finished(const aoei_trainer *t) {
+    return t->progress.divisions && t->o->lr_divide > 1 && aoei_learning_rate(t, t->progress.step) < t->o->min_lr;
+}
