@@ -11,6 +11,7 @@
 
 #include "aoe.h"
 #include "aoe_train.h"
+#include "nn/convolution.h"
 #include "nn/module_chain.h"
 #include "nn/rope.h"
 
@@ -157,6 +158,9 @@ typedef struct aoei_encoder_config {
     /* index of the hidden state whose mean with the last hidden state is the input of the pooling (0: embedding output, which
      * is never such a state; layer_pooling.h); 0: there is none */
     size_t paired_state;
+    /* convolutions between the encoder and the pooling (token_convolution.h): number of convolutions, or 0 if there are none;
+     * their kernel sizes, which are odd; and the number of output channels of each convolution */
+    size_t n_kernels, kernels[AOEI_MAX_KERNELS], kernel_channels;
     int32_t mask_id;                       /* id of the [MASK] token; used by the pooling AOE_POOLING_MASK only */
     int output_hidden_states;              /* 1: config.json requests all hidden states, which the layer weights require */
     size_t n_modules;                      /* number of modules between the pooling and the normalization; 0: there are none */
@@ -216,9 +220,13 @@ static inline size_t aoei_embed_width(const aoei_encoder_config *c) {
 static inline int aoei_pools_mean_state(const aoei_encoder_config *c) {
     return c->layer_weights || c->paired_state;
 }
+/* Returns the number of components of the token vectors that are pooled. */
+static inline size_t aoei_token_width(const aoei_encoder_config *c) {
+    return c->n_kernels ? c->n_kernels * c->kernel_channels : c->hidden;
+}
 /* Returns the number of components of the output of the pooling. */
 static inline size_t aoei_pooled_dims(const aoei_encoder_config *c) {
-    return c->pooled_parts ? c->hidden * c->pooled_parts : c->hidden;
+    return c->pooled_parts ? aoei_token_width(c) * c->pooled_parts : aoei_token_width(c);
 }
 /* Returns the number of components of the embedding of a text. */
 static inline size_t aoei_vector_dims(const aoei_encoder_config *c) {

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "encoder/arch.h"
+#include "encoder/token_convolution.h"
+#include "encoder/token_pooling.h"
 #include "nn/batch.h"
 #include "nn/tensor.h"
 
@@ -21,6 +23,7 @@ int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
     s->mode = mode;
     s->hidden = aoei_arena_take_array(arena, c->layers + 1, sizeof *s->hidden);
     c->arch->encoder->layout(s, ctx, c, arena);
+    aoei_token_convolution_layout(s, ctx, c, arena);
     if (arena->overflow)
         return aoei_fail(err, AOE_ENOMEM,
                          "out of memory: cannot allocate the activations of %zu tokens; reduce options.batch_tokens, "
@@ -33,6 +36,10 @@ aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_conf
                                  const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     assert(batch->n_tokens <= s->n_tokens && batch->n_texts <= s->n_texts && batch->longest <= s->longest);
     c->arch->encoder->forward(ctx, c, w, batch, s, drop);
+    if (c->n_kernels) {
+        aoei_token_convolution_forward(ctx, c, w, batch, s);
+        return aoei_tensor_rows(s->tokens, 0, batch->n_tokens);
+    }
     return aoei_pools_mean_state(c) ? aoei_tensor_rows(s->mean, 0, batch->n_tokens)
                                     : aoei_encoder_hidden(s, c, c->layers, batch->n_tokens);
 }
@@ -46,11 +53,12 @@ aoei_tensor aoei_encoder_hidden(const aoei_encoder_state *s, const aoei_encoder_
 void aoei_encoder_backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
                            const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
     assert(s->mode.training);
+    aoei_token_convolution_backward(ctx, c, w, grads, batch, s);
     c->arch->encoder->backward(ctx, c, w, grads, batch, s, drop, with_first);
 }
 
 int aoei_encoder_has_taps(const aoei_encoder_config *c, aoe_pooling pooling) {
-    return c->arch->encoder->taps && !aoei_pools_mean_state(c) && pooling != AOE_POOLING_FIRST_LAST_AVG;
+    return c->arch->encoder->taps && !aoei_pools_mean_state(c) && !c->n_kernels && pooling != AOE_POOLING_FIRST_LAST_AVG;
 }
 
 void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoei_tensor out, aoe_pooling pooling,
@@ -60,6 +68,10 @@ void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoe
 
 int aoei_encoder_pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                                aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s) {
+    if (c->n_kernels) {
+        aoei_token_pool_gradient(ctx, c, aoei_tensor_rows(s->grad_tokens, 0, batch->n_tokens), pooling, dout, last, batch);
+        return 0;
+    }
     return c->arch->encoder->pool_backward(ctx, c, pooling, dout, last, batch, s);
 }
 

@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 
+#include "nn/convolution.h"
 #include "nn/module_chain.h"
 
 /* Slots of the weights outside the layers. The word embedding table is [V, E]; the other two tables have one row per position
@@ -94,14 +95,18 @@ enum {
     AOEI_PW_HEAD_BIAS,
     AOEI_PW_LAYER_WEIGHTS, /* [1, layer_weights] weights of hidden states */
     AOEI_PW_PROJECTION,    /* weights of the projection, in the order of the weights of modules */
-    AOEI_PW_COUNT = AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION
+    /* weight [C, D k] and bias [1, C] of each convolution between the encoder and the pooling (token_convolution.h), with C
+     * output channels and kernel size k */
+    AOEI_PW_CONVOLUTION = AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION,
+    AOEI_PW_COUNT = AOEI_PW_CONVOLUTION + 2 * AOEI_MAX_KERNELS
 };
 
 /* Groups of weights. AOEI_GROUP_OUTER: weights outside the layers (AOEI_W_*). AOEI_GROUP_LAYER: weights of a layer.
  * AOEI_GROUP_HEAD: weights of the masked-LM head (AOEI_HW_*). */
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 
-enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES, AOEI_POOLED_LAYERS, AOEI_POOLED_PROJECTION }; /* values of aoei_slot.pooled */
+/* values of aoei_slot.pooled */
+enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES, AOEI_POOLED_LAYERS, AOEI_POOLED_CONVOLUTION, AOEI_POOLED_PROJECTION };
 
 typedef struct aoei_slot {
     char name[128]; /* tensor name without the model prefix, such as "encoder.layer.0.attention.self.query.weight" */
@@ -112,12 +117,16 @@ typedef struct aoei_slot {
     int decay;      /* 1: weight decay is applied (matrices, including embeddings); 0: no weight decay (biases and norms) */
     int linear;     /* 1: the slot is the weight [out, in] of a linear layer or of an adapter, and the model has this weight */
     int norm;       /* 1: the slot is the weight of a norm, whose initial values are 1 */
+    size_t fan_in;  /* number of inputs of an output of a convolution, whose weight and bias are initially uniform in
+                       [-1/sqrt(fan_in), 1/sqrt(fan_in)], as in Conv1d of PyTorch; 0: other weight */
     int table;      /* 1: the slot is the word embedding table */
     int absent;     /* 1: a model with this configuration has no such weight */
     int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
-                       AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_PROJECTION: weight of the projection; 0: other
-                       weight, or weight of a classification head. The weights with a value above 0 are not stored in
-                       the model's weight file */
+                       AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_CONVOLUTION: weight or bias of a convolution
+                       between the encoder and the pooling; AOEI_POOLED_PROJECTION: weight of the projection; 0: other weight, or
+                       weight of a classification head. The weights with a value above 0 are not stored in     the model's weight
+                       file
+                     */
     int classifier; /* 1: weight of a classification head; 2: weight of its last layer; 0: other weight */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
     /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name` is the

@@ -27,7 +27,8 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
 }
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
-    return aoei_pooled_slot(c, c->n_modules || c->n_projection || c->head_rows || c->layer_weights ? AOEI_PW_COUNT : 0);
+    return aoei_pooled_slot(
+        c, c->n_modules || c->n_projection || c->head_rows || c->layer_weights || c->n_kernels ? AOEI_PW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -240,6 +241,18 @@ static void describe_module(const aoei_module *m, size_t part, aoei_slot *s) {
         s->absent = is_batchnorm ? m->no_bias : is_dense || is_norm ? part == AOEI_MODULE_BIAS && m->no_bias : 1;
 }
 
+/* Describes weight `part` (0: weight, 1: bias) of convolution i between the encoder and the pooling. */
+static void describe_convolution(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
+    snprintf(s->name, sizeof s->name, "convs.%zu.%s", i, part ? "bias" : "weight");
+    s->absent = i >= c->n_kernels;
+    s->pooled = AOEI_POOLED_CONVOLUTION;
+    if (part)
+        vector_slot(s, c->kernel_channels);
+    else
+        matrix_slot(s, c->kernel_channels, s->absent ? 0 : c->hidden * c->kernels[i]);
+    s->fan_in = s->absent ? 0 : c->hidden * c->kernels[i];
+}
+
 static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
     if (kind < AOEI_PW_HEAD) {
         const size_t i = kind / AOEI_MODULE_WEIGHTS, part = kind % AOEI_MODULE_WEIGHTS;
@@ -247,6 +260,10 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
         s->pooled = 1 + (int)i;
         if (c->classes && !c->head_in_modules && i < c->n_modules)
             describe_classifier(c, i, part, s);
+        return;
+    }
+    if (kind >= AOEI_PW_CONVOLUTION) {
+        describe_convolution(c, (kind - AOEI_PW_CONVOLUTION) / 2, (kind - AOEI_PW_CONVOLUTION) % 2, s);
         return;
     }
     if (kind >= AOEI_PW_PROJECTION) {
@@ -367,7 +384,8 @@ enum {
     ADDED = 1 << 27,
     LATER = 1 << 28,
     POOLED = 1 << 29,
-    PROJECTION = 64 /* added to POOLED */
+    PROJECTION = 64,  /* added to POOLED */
+    CONVOLUTION = 256 /* added to POOLED */
 };
 
 /* Returns the stream of the weight `kind` of layer `layer` of a transformer. */
@@ -391,6 +409,8 @@ uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
         /* in the first version, the weights after the pooling were weight and bias of a dense layer, then of the head, which
          * could be a projection */
         const size_t pooled = slot - aoei_pooled_slot(c, 0);
+        if (pooled >= AOEI_PW_CONVOLUTION)
+            return (uint32_t)(POOLED + CONVOLUTION + pooled - AOEI_PW_CONVOLUTION);
         if (pooled >= AOEI_PW_PROJECTION) {
             const size_t k = pooled - AOEI_PW_PROJECTION;
             return (uint32_t)(POOLED + (k < 2 && !c->head_rows ? 2 + k : PROJECTION + k));

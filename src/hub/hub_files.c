@@ -17,6 +17,7 @@
 
 static const char *const configuration[] = {
     "config.json",
+    "cnn_config.json",
     "modules.json",
     "config_sentence_transformers.json",
     "tokenizer.json",

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "encoder/initial_weights.h"
+#include "modeldir/cnn.h"
 
 /* Extends m->weights and m->files.tensors, which have `before` elements, to the number of slots of the configuration. */
 static int extend(aoe_model *m, size_t before, aoe_error *err) {
@@ -93,15 +94,10 @@ int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err) {
     return code;
 }
 
-int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err) {
-    const size_t before = aoei_slot_count(&m->config), aligned = AOEI_ALIGN / sizeof(float);
+/* Allocates the weights of the slots [first, end) as *memory and initializes them. Weights that are absent are skipped. */
+static int add_slots(aoe_model *m, float **memory, size_t first, size_t end, uint64_t seed, aoe_error *err) {
+    const size_t aligned = AOEI_ALIGN / sizeof(float);
     size_t offset = 0;
-    memcpy(m->config.projection, modules, n * sizeof *modules);
-    m->config.n_projection = n;
-    const size_t first = aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION), end = aoei_pooled_slot(&m->config, AOEI_PW_COUNT);
-    const int rc = extend(m, before, err);
-    if (rc)
-        return rc;
     for (int fill = 0; fill < 2; fill++) { /* the first pass computes the size */
         offset = 0;
         for (size_t slot = first; slot < end; slot++) {
@@ -110,13 +106,41 @@ int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n
             if (s.absent)
                 continue;
             if (fill) {
-                m->weights[slot] = aoei_tensor_wrap(m->memory.projection + offset, s.rows, s.cols);
-                aoei_init_weight(m->memory.projection + offset, &m->config, slot, seed);
+                m->weights[slot] = aoei_tensor_wrap(*memory + offset, s.rows, s.cols);
+                aoei_init_weight(*memory + offset, &m->config, slot, seed);
             }
             offset += (s.rows * s.cols + aligned - 1) / aligned * aligned;
         }
-        if (!fill && !(m->memory.projection = aoei_aligned((offset + 1) * sizeof *m->memory.projection)))
-            return aoei_fail_nomem(err, (offset + 1) * sizeof *m->memory.projection);
+        if (!fill && !(*memory = aoei_aligned((offset + 1) * sizeof **memory)))
+            return aoei_fail_nomem(err, (offset + 1) * sizeof **memory);
     }
     return AOE_OK;
+}
+
+int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err) {
+    const size_t before = aoei_slot_count(&m->config);
+    memcpy(m->config.projection, modules, n * sizeof *modules);
+    m->config.n_projection = n;
+    const int rc = extend(m, before, err);
+    return rc ? rc
+              : add_slots(m, &m->memory.projection, aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION),
+                          aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION), seed,
+                          err);
+}
+
+int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, size_t channels, uint64_t seed, aoe_error *err) {
+    const size_t before = aoei_slot_count(&m->config);
+    int rc = aoei_cnn_check(&m->config, m->settings.pooling, m->files.dir, err);
+    if (rc)
+        return rc;
+    if (!(m->settings.cnn = aoei_strdup(AOEI_CNN_FOLDER)))
+        return aoei_fail_nomem(err, sizeof AOEI_CNN_FOLDER);
+    memcpy(m->config.kernels, kernels, n * sizeof *kernels);
+    m->config.n_kernels = n;
+    m->config.kernel_channels = channels;
+    aoei_model_describe_modules(m);
+    rc = extend(m, before, err);
+    return rc ? rc
+              : add_slots(m, &m->memory.convolution, aoei_pooled_slot(&m->config, AOEI_PW_CONVOLUTION),
+                          aoei_pooled_slot(&m->config, AOEI_PW_COUNT), seed, err);
 }

@@ -24,6 +24,7 @@ void aoe_model_close(aoe_model *m) {
     aoei_free(m->memory.head);
     aoei_aligned_free(m->memory.added);
     aoei_aligned_free(m->memory.projection);
+    aoei_aligned_free(m->memory.convolution);
     aoei_model_files_close(&m->files);
     aoei_free(m->weights);
     aoei_free(m->lora_targets);
@@ -35,6 +36,9 @@ void aoei_model_describe_modules(aoe_model *m) {
     static const char *const kinds[] = {"dense", "layer norm", "dropout", "normalize"};
     size_t at = 0;
     *m->modules_text = 0;
+    if (m->config.n_kernels)
+        at = (size_t)snprintf(m->modules_text, sizeof m->modules_text, "cnn before the pooling%s",
+                              m->config.n_modules ? ", " : "");
     for (size_t i = 0; i < m->config.n_modules && at < sizeof m->modules_text; i++) {
         const aoei_module *module = &m->config.modules[i];
         const int is_dense = module->kind == AOEI_MODULE_DENSE;

@@ -25,6 +25,7 @@
 #include "model/weight_placement.h"
 #include "model/weight_rows.h"
 #include "modeldir/cross_encoder.h"
+#include "modeldir/cnn.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/model_keys.h"
 #include "modeldir/peft.h"
@@ -142,6 +143,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = aoei_layer_pooling_select(&m->config, m->settings.pooling, err);
     if (!rc)
         rc = aoei_layer_pooling_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.layer_pooling, err);
+    if (!rc)
+        rc = aoei_cnn_open(&m->config, &m->files, aoei_settings_dir(&m->files), &m->settings, err);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
     if (!rc && m->files.module_head)

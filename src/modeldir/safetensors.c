@@ -568,9 +568,9 @@ void aoei_st_to_float(float *out, const aoei_st_tensor *t) {
 
 void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n) {
     aoei_st_tensor part = *t, scale;
-    if (t->n_dims == 2) {
+    if (t->n_dims >= 2) {
         part.shape[0] = n;
-        part.data += first * t->shape[1] * aoei_st_dtype_size(t->dtype);
+        part.data += first * (aoei_st_elements(t) / t->shape[0]) * aoei_st_dtype_size(t->dtype);
     }
     if (t->scale) {
         scale = *t->scale;

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "modeldir/cnn.h"
 #include "modeldir/layout.h"
 #include "modeldir/pooled_modules.h"
 #include "modeldir/safetensors.h"
@@ -250,6 +251,7 @@ done:
 /* The modules in modules.json. The strings are borrowed from the parsed file. */
 typedef struct module_list {
     const char *layers;  /* folder of the WeightedLayerPooling module, which precedes the Pooling module; NULL: none */
+    const char *cnn;     /* folder of the CNN module, which precedes the Pooling module; NULL: none */
     const char *pooling; /* folder of the Pooling module */
     json_t *after;       /* modules after the pooling, as in aoei_settings.modules; owned; NULL: none */
     int normalize;       /* 1: a Normalize module is the last module; it is not part of `after` */
@@ -272,12 +274,13 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
     const char *kind = class_of(type);
     const int is_first = i == 0 && kind && !strcmp(kind, "Transformer");
     const int is_layers = i == 1 && kind && !strcmp(kind, "WeightedLayerPooling");
-    const int is_second = i == 1 + (list->layers != NULL) && kind && !strcmp(kind, "Pooling");
-    if (!is_first && !is_layers && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
+    const int is_cnn = i == 1 && kind && !strcmp(kind, "CNN");
+    const int is_second = i == 1u + (list->layers != NULL) + (list->cnn != NULL) && kind && !strcmp(kind, "Pooling");
+    if (!is_first && !is_layers && !is_cnn && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: module %zu, '%s', is not supported at this position (supported: Transformer, optionally WeightedLayerPooling, "
-            "Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
+            "%s: module %zu, '%s', is not supported at this position (supported: Transformer, optionally WeightedLayerPooling "
+            "or CNN, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
             path, i, type,
             kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)" : "");
     if (is_first ? *at && !aoei_is_plain_folder(at) : !aoei_is_plain_folder(at))
@@ -288,7 +291,9 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
         list->pooling = at;
     if (is_layers)
         list->layers = at;
-    return is_first || is_layers || is_second ? 0 : aoei_module_list_append(&list->after, kind, at, err);
+    if (is_cnn)
+        list->cnn = at;
+    return is_first || is_layers || is_cnn || is_second ? 0 : aoei_module_list_append(&list->after, kind, at, err);
 }
 
 /* If the last module is Normalize, removes it from the list and sets list->normalize. */
@@ -357,10 +362,21 @@ static int set_layer_pooling(aoei_partial_settings *s, const module_list *list, 
     return s->layer_pooling ? 0 : aoei_fail_nomem(err, strlen(list->layers));
 }
 
+/* Sets s->cnn to the folder of the module CNN, and *width to the number of components of the token vectors that are pooled. */
+static int set_cnn(aoei_partial_settings *s, size_t *width, const module_list *list, const char *dir,
+                   const aoei_encoder_config *c, aoe_error *err) {
+    aoei_encoder_config with_cnn = *c;
+    int rc = list->cnn ? aoei_cnn_read(&with_cnn, dir, list->cnn, err) : 0;
+    *width = aoei_token_width(&with_cnn);
+    if (!rc && list->cnn && !s->cnn && !(s->cnn = aoei_strdup(list->cnn)))
+        rc = aoei_fail_nomem(err, strlen(list->cnn));
+    return rc;
+}
+
 /* Reads the modules after the transformer. modules.json is checked even if the options of the caller override all its
  * settings. */
 static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
-    const size_t hidden = c->hidden;
+    size_t width = c->hidden;
     module_list list = {0};
     json_t *root = NULL;
     char *path = NULL;
@@ -369,12 +385,12 @@ static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_en
         goto done;
     if (!root) { /* without modules.json, the folder 1_Pooling may specify the pooling */
         if (aoei_entry_exists(dir, "1_Pooling/config.json"))
-            rc = read_pooling(s, dir, "1_Pooling", 0, hidden, err);
+            rc = read_pooling(s, dir, "1_Pooling", 0, width, err);
         goto done;
     }
     if ((rc = read_module_list(&list, root, dir, path, err)) || (rc = set_layer_pooling(s, &list, c, path, err)) ||
-        (rc = is_averaged(&averaged, &list, dir, hidden, err)) ||
-        (rc = read_pooling(s, dir, list.pooling, averaged, hidden, err)))
+        (rc = set_cnn(s, &width, &list, dir, c, err)) || (rc = is_averaged(&averaged, &list, dir, width, err)) ||
+        (rc = read_pooling(s, dir, list.pooling, averaged, width, err)))
         goto done;
     if (averaged && s->pooling < AOE_POOLING_CONCAT) /* the pooling contains the average, or an option replaces it */
         json_array_remove(list.after, 0);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
+#include "modeldir/cnn.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
 #include "modeldir/safetensors_writer.h"
@@ -47,6 +48,8 @@ static int write_modules(const aoei_settings *s, int is_static, int averaged, co
     idx++;
     if (s->layer_pooling || aoei_pooling_averages_layers(s->pooling))
         failed |= json_array_append_new(list, module_json(idx++, AOEI_LAYER_POOLING_FOLDER, "WeightedLayerPooling"));
+    if (s->cnn)
+        failed |= json_array_append_new(list, module_json(idx++, AOEI_CNN_FOLDER, "CNN"));
     if (!is_static)
         failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
     if (averaged)
@@ -164,7 +167,7 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
 
 int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
     int rc;
-    const size_t hidden = c->hidden;
+    const size_t hidden = aoei_token_width(c);
     const int is_static = c->arch->library != AOEI_LIBRARY_SENTENCE_TRANSFORMERS;
     const int averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
     char normalize[AOEI_MODULE_FOLDER_SIZE];

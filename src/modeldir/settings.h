@@ -36,6 +36,7 @@ typedef struct aoei_settings {
        "Dropout" or "Normalize") and "path" (folder in the model directory); owned; NULL: there are none */
     json_t *modules;
     char *layer_pooling;             /* folder of the module WeightedLayerPooling in the model directory, owned; NULL: none */
+    char *cnn;                       /* folder of the module CNN in the model directory, owned; NULL: none */
     int lowercase;                   /* 1: texts are lowercased before tokenization */
     int reranker_template;           /* 1: pairs are inserted into the template of Qwen3-Reranker (model/reranker_template.h) */
     aoe_score_activation activation; /* cross-encoders: function that is applied to the logits of a pair */
@@ -60,6 +61,7 @@ typedef struct aoei_partial_settings {
     size_t bidirectional_from;   /* index of the first bidirectional layer; AOE_AUTO: not set */
     json_t *modules;             /* modules as in aoei_settings; NULL: not set; owned */
     char *layer_pooling;         /* see aoei_settings; NULL: not set; owned */
+    char *cnn;                   /* see aoei_settings; NULL: not set; owned */
     int include_prompt;          /* 0: the pooling leaves out the tokens of the prompt; 1: it does not; AOE_AUTO: not set */
     size_t truncate_dim;         /* see aoei_settings; AOE_AUTO: not set */
     int similarity;              /* value of aoei_similarity; AOE_AUTO: not set */

@@ -11,13 +11,15 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "modeldir/cnn.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
 
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
  * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
- * "include_prompt" and "layer_pooling", and version 5 the poolings last-two-avg, layer1-last-avg and mask */
-#define MAX_FORMAT_VERSION 5
+ * "include_prompt" and "layer_pooling", version 5 the poolings last-two-avg, layer1-last-avg and mask,
+ * and version 6 the key "cnn" */
+#define MAX_FORMAT_VERSION 6
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
@@ -97,8 +99,19 @@ static int check_folder(const char *key, const char *name, const char *file, aoe
                      key, name);
 }
 
+/* Reads the name of the folder of a module into *folder, unless it is already set. key: key of the name, which may be missing.
+ */
+static int read_folder(char **folder, json_t *root, const char *key, const char *file, aoe_error *err) {
+    const char *name = NULL;
+    int rc = aoei_json_string(root, key, &name, NULL, file, err);
+    if (rc || !name || (rc = check_folder(key, name, file, err)) || *folder)
+        return rc;
+    *folder = aoei_strdup(name);
+    return *folder ? 0 : aoei_fail_nomem(err, strlen(name));
+}
+
 /* Reads the modules after the pooling: "dense", the folder of a single dense layer, or "modules", a list of modules. Also reads
- * "layer_pooling", the folder of the module before the pooling. */
+ * "layer_pooling" and "cnn", the folders of the modules before the pooling. */
 static int read_modules(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     const char *name = NULL;
     json_t *list = json_object_get(root, "modules"), *v;
@@ -106,12 +119,8 @@ static int read_modules(aoei_partial_settings *s, json_t *root, const char *file
     int rc = aoei_json_string(root, "dense", &name, NULL, file, err);
     if (!rc && name && !(rc = check_folder("dense", name, file, err)))
         rc = aoei_module_list_append(&s->modules, "Dense", name, err);
-    const char *layers = NULL;
-    if (!rc)
-        rc = aoei_json_string(root, "layer_pooling", &layers, NULL, file, err);
-    if (!rc && layers && !(rc = check_folder("layer_pooling", layers, file, err)) && !s->layer_pooling &&
-        !(s->layer_pooling = aoei_strdup(layers)))
-        rc = aoei_fail_nomem(err, strlen(layers));
+    if (!rc && !(rc = read_folder(&s->layer_pooling, root, "layer_pooling", file, err)))
+        rc = read_folder(&s->cnn, root, "cnn", file, err);
     if (!rc && list && (name || !json_is_array(list)))
         rc = aoei_fail(err, AOE_EFORMAT,
                        "%s: \"modules\" is not a list of modules, or \"dense\" is also given; correct the value", file);
@@ -182,6 +191,8 @@ static int is_single_dense(const aoei_settings *s) {
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
+    if (s->cnn)
+        return 6;
     if (p > AOE_POOLING_CELL_MAX && p < AOE_POOLING_COUNT)
         return 5;
     if (s->truncate_dim || s->exclude_prompt || s->layer_pooling)
@@ -210,7 +221,8 @@ static int add_modules(json_t *root, const aoei_settings *s) {
 
 /* Adds the settings that most models do not have. Returns 0 or -1. */
 static int add_optional(json_t *root, const aoei_settings *s) {
-    return (s->layer_pooling && json_object_set_new(root, "layer_pooling", json_string(AOEI_LAYER_POOLING_FOLDER))) ||
+    return (s->cnn && json_object_set_new(root, "cnn", json_string(AOEI_CNN_FOLDER))) ||
+                   (s->layer_pooling && json_object_set_new(root, "layer_pooling", json_string(AOEI_LAYER_POOLING_FOLDER))) ||
                    (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
                    (s->exclude_prompt && json_object_set_new(root, "include_prompt", json_false())) ||
                    (s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) ||

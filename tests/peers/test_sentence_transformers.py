@@ -230,6 +230,31 @@ def test_weighted_layer_pooling(aoe, start, table, tmp_path, layer_start):
     assert not torch.equal(trained, model[1].layer_weights.detach())
 
 
+@pytest.mark.parametrize("kernels", [[1], [1, 3, 5]])
+def test_cnn(aoe, start, table, tmp_path, kernels):
+    """The convolutions of sentence-transformers read the hidden states of padding tokens, so texts are encoded alone."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import CNN, Pooling
+
+    modules = [transformer(start), CNN(128, out_channels=16, kernel_sizes=kernels), Pooling(16 * len(kernels), pooling_mode="mean")]
+    model = SentenceTransformer(modules=modules, device="cpu")
+    model.eval()
+    model.save(str(tmp_path / "model"))
+    want = model.encode(TEXTS, batch_size=1)
+    assert_equal(aoe.embed(tmp_path / "model", TEXTS), want, TOLERANCE)
+    assert relative_error(aoe.embed(tmp_path / "model", TEXTS, "--dtype", "bf16"), want) < 0.05
+    train = ["train", "-q", "-m", tmp_path / "model", "-d", table, "--max-steps", 3, "-b", 8, "--lr", 1e-3, "--dtype", "f32"]
+    weights = []
+    for name, options in (("one", ["--threads", 1]), ("two", ["--threads", 2, "--recompute", "--cache-chunk", 3])):
+        aoe.run(*train, "-o", tmp_path / name, *options)
+        weights.append((tmp_path / name / "1_CNN" / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+    trained = SentenceTransformer(str(tmp_path / "one"), device="cpu")
+    got = aoe.embed(tmp_path / "one", TEXTS)
+    assert_equal(got, trained.encode(TEXTS, batch_size=1), TOLERANCE)
+    assert relative_error(got, want) > 1e-4
+
+
 def test_weighted_layer_pooling_without_hidden_states(aoe, start, tmp_path):
     """sentence-transformers ignores the module, so aoe rejects the directory."""
     modules = layer_modules(start, tmp_path / "start", 0)
