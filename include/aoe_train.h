@@ -338,6 +338,8 @@ typedef enum aoe_method {
     /* pairs: cross entropy as for SBERT_CLASSIFICATION, from the first copies, plus the loss of CONSERT for the first texts and
      * for the second texts; labels are classes; features, w_ibn, tau_ibn */
     AOE_METHOD_CONSERT_SUP,
+    /* texts of any file; three convolutions follow the encoder and remain in the model; no fields (IS-BERT) */
+    AOE_METHOD_IS_BERT,
     AOE_METHOD_COUNT
 } aoe_method;
 

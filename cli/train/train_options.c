@@ -665,6 +665,7 @@ static void set_defaults(cli_train_config *o, aoe_method method) {
     cli_model_defaults(&o->model);
     aoe_train_options_defaults(&o->t);
     aoe_train_method_defaults(&o->t, method);
+    o->model.o.pooling = o->t.args.model_options.pooling;
     aoe_table_options_defaults(&o->table);
     aoe_table_options_defaults(&o->dev_table);
 }

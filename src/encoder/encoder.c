@@ -75,6 +75,10 @@ int aoei_encoder_pool_backward(const aoe_context *ctx, const aoei_encoder_config
     return c->arch->encoder->pool_backward(ctx, c, pooling, dout, last, batch, s);
 }
 
+aoei_tensor aoei_encoder_grad_tokens(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t n_tokens) {
+    return aoei_tensor_rows(c->n_kernels ? s->grad_tokens : s->grad_last, 0, n_tokens);
+}
+
 aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens) {
     return aoei_tensor_rows(s->grad_last, 0, n_tokens);
 }

@@ -44,6 +44,9 @@ void aoei_encoder_pool(const aoe_context *ctx, const aoei_encoder_config *c, aoe
  * aoei_encoder_backward reads. Returns the value that the caller must pass to aoei_encoder_backward as with_first. */
 int aoei_encoder_pool_backward(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                                aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s);
+/* Returns the buffer [n_tokens, aoei_token_width] for the gradient of the token vectors that are the input of the pooling. A
+ * caller that does not call aoei_encoder_pool_backward writes the gradient to it. */
+aoei_tensor aoei_encoder_grad_tokens(const aoei_encoder_state *s, const aoei_encoder_config *c, size_t n_tokens);
 /* Return the buffers [n_tokens, D] for the gradients of the last hidden state and of the embedding output. The caller writes
  * the gradients to them. */
 aoei_tensor aoei_encoder_grad_last(const aoei_encoder_state *s, size_t n_tokens);

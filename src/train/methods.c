@@ -12,6 +12,7 @@
 #include "train/method_cross_encoder.h"
 #include "train/method_ct.h"
 #include "train/method_directions.h"
+#include "train/method_is_bert.h"
 #include "train/method_sbert.h"
 #include "train/method_simcse.h"
 
@@ -34,6 +35,7 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_CT_IN_BATCH] = &aoei_method_ct_in_batch,
     [AOE_METHOD_CONSERT] = &aoei_method_consert,
     [AOE_METHOD_CONSERT_SUP] = &aoei_method_consert_sup,
+    [AOE_METHOD_IS_BERT] = &aoei_method_is_bert,
 };
 
 const char *aoe_method_name(aoe_method m) {

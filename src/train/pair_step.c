@@ -18,9 +18,11 @@ static size_t max_arity(const aoei_pair_step_options *o) {
     return o->arity ? o->arity : 2;
 }
 
-/* Returns the number of components of the embeddings from which the loss is computed. */
-static size_t loss_dims(const aoei_encoder_config *c) {
-    return aoei_module_chain_dims(c->projection, c->n_projection, aoei_vector_dims(c));
+/* Returns the number of components of the vectors from which the loss is computed. */
+static size_t loss_dims(const aoei_pair_step *s) {
+    const aoei_encoder_config *c = &s->config;
+    return s->o.loss->of_tokens ? aoei_token_width(c)
+                                : aoei_module_chain_dims(c->projection, c->n_projection, aoei_vector_dims(c));
 }
 
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
@@ -74,7 +76,8 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
 /* Returns the size in bytes of a workspace that is large enough for the loss, or 0 if the size overflows. */
 static size_t workspace_size(const aoei_pair_step *s) {
     const aoei_loss_shape shape = {.examples = s->o.pairs,
-                                   .dims = loss_dims(&s->config),
+                                   .dims = loss_dims(s),
+                                   .tokens = s->o.tokens,
                                    .arity = s->o.arity,
                                    .head_rows = s->config.head_rows,
                                    .head_cols = s->config.head_cols,
@@ -90,21 +93,22 @@ static size_t workspace_size(const aoei_pair_step *s) {
 static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs;
+    const size_t dims = loss_dims(s), rows = s->o.loss->of_tokens ? s->o.tokens : texts;
     int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
     if (code)
         return code;
     s->workspace_bytes = workspace_size(s);
-    s->host = aoei_malloc_array(texts, loss_dims(c) * sizeof *s->host);
-    s->host_grad = aoei_malloc_array(texts, loss_dims(c) * sizeof *s->host_grad);
+    s->host = aoei_malloc_array(rows, dims * sizeof *s->host);
+    s->host_grad = aoei_malloc_array(rows, dims * sizeof *s->host_grad);
     s->chunk_offsets = aoei_malloc_array(max_arity(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
-    if (s->o.prefixes && (code = aoei_matryoshka_create(&s->matryoshka, texts, loss_dims(c), c->head_rows, c->head_cols, err)))
+    if (s->o.prefixes && (code = aoei_matryoshka_create(&s->matryoshka, texts, dims, c->head_rows, c->head_cols, err)))
         return code;
-    return s->o.layers ? aoei_layer_loss_create(&s->layers, s->o.layers, c->layers, texts, loss_dims(c), c->head_rows,
-                                                c->head_cols, err)
-                       : AOE_OK;
+    return s->o.layers
+               ? aoei_layer_loss_create(&s->layers, s->o.layers, c->layers, texts, dims, c->head_rows, c->head_cols, err)
+               : AOE_OK;
 }
 
 int aoei_pair_step_create(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
@@ -329,9 +333,47 @@ static void taps_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout
     aoei_scale(s->ctx, d_vectors, scale);
 }
 
+/* Computes the loss of the token vectors of the batch, whose vectors are in s->host. s->host_grad receives its gradient. */
+static int token_loss(aoei_pair_step *s, const aoe_objective_options *o, aoe_objective_result *result, aoe_error *err) {
+    const aoei_batch *all = &s->buffer.batch;
+    const aoei_loss_batch b = {
+        .o = o,
+        .examples = {.B = all->n_tokens, .D = loss_dims(s), .arity = 1, .v = s->host, .grad = s->host_grad},
+        .texts = all->n_texts,
+        .offsets = all->offsets,
+        .workspace = s->workspace,
+        .workspace_bytes = s->workspace_bytes,
+        .ctx = s->ctx};
+    return aoei_step_loss_compute(s->o.loss, &b, result, err);
+}
+
+/* Runs the forward and the backward pass for a loss of token vectors. The arguments are those of aoei_pair_step_gradient. */
+static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, const aoei_encoder_dropout *drop, double scale,
+                          aoe_objective_result *result, aoe_error *err) {
+    const size_t chunks = chunks_per_encoder(s), D = loss_dims(s);
+    const uint32_t *offsets = s->buffer.batch.offsets;
+    for (size_t k = 0; k < chunks; k++) {
+        const chunk c = chunk_at(s, k);
+        aoei_tensor_read(s->ctx, s->host + offsets[c.first] * D, encode(s, &c, drop));
+    }
+    const int code = token_loss(s, o, result, err);
+    for (size_t k = 0; k < chunks && !code; k++) {
+        const chunk c = chunk_at(s, k);
+        if (chunks > 1)
+            encode(s, &c, drop);
+        const aoei_tensor d = aoei_encoder_grad_tokens(&s->state, &s->config, c.batch.n_tokens);
+        aoei_tensor_write(s->ctx, d, s->host_grad + offsets[c.first] * D);
+        aoei_scale(s->ctx, d, scale);
+        aoei_encoder_backward(s->ctx, &s->config, s->params.values, s->params.grads, &c.batch, &s->state, drop, 0);
+    }
+    return code;
+}
+
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err) {
+    if (s->o.loss->of_tokens)
+        return token_gradient(s, o, drop, scale, result, err);
     const size_t texts = s->buffer.batch.n_texts, chunks = s->params.encoders * chunks_per_encoder(s);
     aoei_tensor last = {0};
     for (size_t k = 0; k < chunks; k++) {

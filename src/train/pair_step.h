@@ -67,8 +67,9 @@ typedef struct aoei_pair_step {
     aoei_tensor d_vectors;        /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
     /* [arity * B, D] gradient of `projected`; equal to `d_vectors` if there is no projection */
     aoei_tensor d_projected;
-    float *host, *host_grad;    /* [arity * B, D] host: embeddings in main memory, the input of the objectives; host_grad: their
-                                   gradients; both owned */
+    /* [arity * B, D], or for losses of token vectors [tokens, D]: embeddings or token vectors in main memory, the input of the
+     * objectives, and their gradients; both owned */
+    float *host, *host_grad;
     aoei_matryoshka matryoshka; /* buffers of the loss of prefixes; the caller chooses the sizes of each step with
                                      aoei_matryoshka_choose if o.prefixes is set */
     aoei_layer_loss layers;     /* buffers of the loss on hidden states; the caller chooses the hidden states of each step with

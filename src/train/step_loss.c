@@ -4,6 +4,7 @@
 #include "train/step_loss.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -15,6 +16,7 @@
 #include "loss/regression_objective.h"
 #include "loss/score_objective.h"
 #include "loss/tension_objective.h"
+#include "loss/token_objective.h"
 #include "loss/view_objective.h"
 #include "nn/elementwise.h"
 
@@ -237,3 +239,25 @@ static int scores_loss(const aoei_loss_batch *b, aoe_objective_result *result, a
 }
 
 const aoei_step_loss aoei_loss_of_scores = {.workspace = no_workspace, .compute = scores_loss};
+
+/* ---------------------------------------------------------------- tokens */
+
+static size_t tokens_workspace(const aoei_loss_shape *s) {
+    return aoei_token_objective_workspace(s->examples, s->tokens, s->dims);
+}
+
+static int tokens_loss(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err) {
+    const aoei_token_vectors v = {.texts = b->texts,
+                                  .tokens = b->examples.B,
+                                  .D = b->examples.D,
+                                  .offsets = b->offsets,
+                                  .v = b->examples.v,
+                                  .grad = b->examples.grad};
+    if (b->texts > 1)
+        return aoei_token_objective(&v, b->workspace, b->workspace_bytes, b->ctx, result, err);
+    memset(b->examples.grad, 0, v.tokens * v.D * sizeof *v.grad);
+    *result = (aoe_objective_result){0};
+    return AOE_OK;
+}
+
+const aoei_step_loss aoei_loss_of_tokens = {.workspace = tokens_workspace, .compute = tokens_loss, .of_tokens = 1};

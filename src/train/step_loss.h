@@ -22,6 +22,7 @@ typedef struct aoei_loss_shape {
                         pairs */
     size_t head_rows; /* rows and columns of the training head; 0: there is no training head */
     size_t head_cols;
+    size_t tokens;     /* maximum number of tokens of a batch */
     size_t guide_dims; /* number of components of the vectors of the teacher; 0: there is no teacher */
 } aoei_loss_shape;
 
@@ -36,7 +37,11 @@ typedef struct aoei_loss_batch {
     const aoei_distill *distill;    /* distillation term that is added to the loss; NULL: there is none */
     aoei_tensor head[2], d_head[2]; /* weight and bias of the training head, and their gradients, to which the loss adds */
     double scale;                   /* factor of the gradients of the training head */
-    void *workspace;                /* [workspace_bytes] memory; aligned to AOEI_ALIGN */
+    /* Losses of token vectors: number of texts, and [texts + 1] index of the first token of each text. `examples` contains the
+     * vectors of all tokens as examples of one vector */
+    size_t texts;
+    const uint32_t *offsets;
+    void *workspace; /* [workspace_bytes] memory; aligned to AOEI_ALIGN */
     size_t workspace_bytes;
     aoe_context *ctx;
 } aoei_loss_batch;
@@ -46,6 +51,7 @@ typedef struct aoei_step_loss {
     size_t (*workspace)(const aoei_loss_shape *shape);
     /* Computes the loss and the gradients. Errors: see aoe_objective. */
     int (*compute)(const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);
+    int of_tokens; /* 1: the loss is computed from the token vectors that are the input of the pooling */
 } aoei_step_loss;
 
 /* Computes the loss and the gradients, and adds the distillation term if there is one. Errors: see aoe_objective. */
@@ -72,6 +78,8 @@ extern const aoei_step_loss aoei_loss_of_scaled_directions;
  * Batches with labels: two views of both texts of a pair; the labels and the training head are those of aoei_loss_of_classes.
  */
 extern const aoei_step_loss aoei_loss_of_views;
+/* Loss of IS-BERT (loss/token_objective.h), of token vectors. A batch of one text has no negatives, so its loss is 0. */
+extern const aoei_step_loss aoei_loss_of_tokens;
 /* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
 extern const aoei_step_loss aoei_loss_of_scores;
 
