@@ -338,6 +338,9 @@ struct aoe_model_options {
                             (default): that of the model */
     int prompt_optional; /* 1: if the model directory has no prompt prompt_name, its default prompt is used; 0 (default): this
                             is an error */
+    size_t layers; /* number of layers that are used, the first layers of the model; 0 (default): all. Fewer layers than the
+                      model has are only for transformers without a norm after the last layer */
+    size_t dims;   /* number of components to which the embeddings are truncated; 0 (default): from the model directory */
 };
 
 AOE_API void aoe_model_options_defaults(aoe_model_options *o);

@@ -113,6 +113,7 @@ static int run_command(int argc, char **argv) {
         .doing = "evaluating",
         .unit = "pairs",
         .pairs = 1,
+        .sizes = 1,
         .result_size = sizeof(aoe_binary_result),
         CLI_EVAL_FIELDS(fields),
         .score = score,

@@ -4,6 +4,7 @@
  */
 #include "cli/eval/eval_common.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,22 @@ enum { MAX_COLUMNS = 16, MAX_OWN_GROUPS = 4 };
 
 static const cli_option output_table[] = {
     CLI_OPTION_TABLE_FORMAT(.offset = offsetof(cli_eval, format), "output format: table, csv or markdown"),
+};
+
+static const cli_option size_table[] = {
+    {.name = "layers",
+     .kind = CLI_TEXT,
+     .value = "N,...",
+     .offset = offsetof(cli_eval, layers_text),
+     .help = "evaluate the model with only its first N layers, for each N of the list, as aoe convert --layers N writes it",
+     .fallback = "all layers"},
+    {.name = "dims",
+     .kind = CLI_TEXT,
+     .value = "N,...",
+     .offset = offsetof(cli_eval, dims_text),
+     .help = "evaluate the embeddings truncated to the first N components, for each N of the list. The results have one row "
+             "for each number of layers and of components",
+     .fallback = "all components"},
 };
 
 /* ---- results */
@@ -51,6 +68,10 @@ void cli_eval_percent(cli_table *t, double x) {
 static void print_json(const cli_evaluation *c, const cli_eval *e) {
     for (size_t i = 0; i < e->n; i++) {
         json_t *o = json_pack("{s:o}", "name", cli_json_text(e->names[i], strlen(e->names[i])));
+        if (e->size) {
+            json_object_set_new(o, "layers", json_integer((json_int_t)e->size[i].layers));
+            json_object_set_new(o, "dims", json_integer((json_int_t)e->size[i].dims));
+        }
         for (size_t k = 0; k < c->n_fields; k++) {
             const cli_eval_field *f = &c->fields[k];
             const int is_count = f->kind == CLI_EVAL_COUNT || f->kind == CLI_EVAL_RARE;
@@ -87,19 +108,27 @@ static void field_cell(cli_table *t, const cli_eval *e, size_t result, const cli
 
 static void print_table(const cli_evaluation *c, const cli_eval *e) {
     const cli_eval_field *columns[MAX_COLUMNS];
-    char align[MAX_COLUMNS + 2] = "l";
+    char align[MAX_COLUMNS + 4] = "lrr";
+    const size_t sizes = e->size ? 2 : 0;
     size_t n = 0;
     cli_table t;
     for (size_t k = 0; k < c->n_fields && n < MAX_COLUMNS; k++)
         if (has_column(e, &c->fields[k]))
             columns[n++] = &c->fields[k];
-    memset(align + 1, 'r', n);
+    memset(align + 1, 'r', sizes + n);
+    align[1 + sizes + n] = 0;
     cli_table_begin(&t, align);
     cli_table_cell(&t, "name");
+    if (sizes)
+        cli_table_cells(&t, (const char *const[]){"layers", "dims"}, sizes);
     for (size_t k = 0; k < n; k++)
         cli_table_cell(&t, "%s", columns[k]->heading);
     for (size_t i = 0; i < e->n; i++) {
         cli_table_cell(&t, "%s", e->names[i]);
+        if (sizes) {
+            cli_table_cell(&t, "%zu", e->size[i].layers);
+            cli_table_cell(&t, "%zu", e->size[i].dims);
+        }
         for (size_t k = 0; k < n; k++)
             field_cell(&t, e, i, columns[k]);
     }
@@ -137,20 +166,67 @@ int cli_eval_progress(void *user, size_t done, size_t total) {
     return 0;
 }
 
-static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_args *args) {
+/* Parses the value of --layers or --dims into size[CLI_EVAL_SIZES], and sets *n to the number of values. If text is NULL, the
+ * only value is 0, which means all layers or components. Returns CLI_GO, or the exit code after a usage error. */
+static int read_sizes(size_t *size, size_t *n, const char *text, const char *option, const char *command) {
+    *n = 0;
+    if (!text)
+        size[(*n)++] = 0;
+    for (const char *s = text; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
+        char *end = NULL;
+        const unsigned long value = strtoul(s, &end, 10);
+        if (*s < '0' || *s > '9' || (*end && *end != ',') || !value || value > INT_MAX)
+            return cli_usage(command, "--%s: '%s' is not a list of numbers above 0, separated by commas", option, text);
+        if (*n == CLI_EVAL_SIZES)
+            return cli_usage(command, "--%s: more than %d numbers", option, CLI_EVAL_SIZES);
+        size[(*n)++] = value;
+    }
+    return CLI_GO;
+}
+
+/* Evaluates a model with the number of layers and components in e->model. The first call prints the notes about the model. */
+static int evaluate(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_args *args) {
     aoe_error err;
-    if (c->prepare)
-        c->prepare(e);
-    e->model.score_pairs = c->pairs;
+    aoe_model_info info;
+    const size_t before = e->n;
     if (cli_session_open(s, &e->general, &e->model) || (c->open && c->open(e, s)))
         return 1;
-    cli_session_describe(s);
-    cli_session_warn_similarity(s);
+    if (!before) {
+        cli_session_describe(s);
+        cli_session_warn_similarity(s);
+    }
+    e->empty = e->truncated = 0; /* every evaluation counts the same texts */
     cli_progress_begin(&e->progress, c->doing, c->unit, 0);
     const int failed = c->score(e, s->embedder, args, &err);
     cli_progress_end(&e->progress);
     if (failed)
         return cli_fail("%s", err.message);
+    if (!e->layers_text && !e->dims_text)
+        return 0;
+    aoe_model_get_info(s->model, &info);
+    e->size = cli_realloc(e->size, e->n * sizeof *e->size);
+    for (size_t i = before; i < e->n; i++)
+        e->size[i] = (cli_eval_size){info.layers, aoe_model_dims(s->model)};
+    return 0;
+}
+
+static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_args *args) {
+    size_t layers[CLI_EVAL_SIZES], dims[CLI_EVAL_SIZES], n_layers, n_dims;
+    int code = read_sizes(layers, &n_layers, e->layers_text, "layers", c->command);
+    if (code == CLI_GO)
+        code = read_sizes(dims, &n_dims, e->dims_text, "dims", c->command);
+    if (code != CLI_GO)
+        return code;
+    if (c->prepare)
+        c->prepare(e);
+    e->model.score_pairs = c->pairs;
+    for (size_t i = 0; i < n_layers * n_dims; i++) {
+        e->model.o.layers = layers[i / n_dims];
+        e->model.o.dims = dims[i % n_dims];
+        cli_session_close(s);
+        if (evaluate(c, e, s, args))
+            return 1;
+    }
     if (c->warn)
         c->warn(e);
     note_texts(s, e);
@@ -162,10 +238,12 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
     cli_eval e = {.own = c->own, .result_size = c->result_size};
     cli_general_defaults(&e.general);
     cli_model_defaults(&e.model);
-    cli_group groups[MAX_OWN_GROUPS + 4], *next = groups;
+    cli_group groups[MAX_OWN_GROUPS + 5], *next = groups;
     *next++ = (cli_group)CLI_GROUP("output", output_table, &e);
     for (size_t i = 0; i < c->n_groups; i++)
         *next++ = c->groups[i];
+    if (c->sizes)
+        *next++ = (cli_group)CLI_GROUP("model sizes", size_table, &e);
     *next++ = (cli_group)CLI_GROUP("model", cli_model_table, &e.model);
     *next++ = (cli_group)CLI_GROUP("long texts", cli_chunk_table, &e.model);
     *next++ = (cli_group){"general", cli_general_table, c->seeded ? CLI_SEEDED_COUNT : CLI_GENERAL_COUNT, &e.general};
@@ -191,6 +269,7 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
         free(e.names[i]);
     free(e.names);
     free(e.results);
+    free(e.size);
     cli_args_free(&args);
     return code;
 }

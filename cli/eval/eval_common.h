@@ -7,6 +7,13 @@
 
 #include "cli/common/common.h"
 
+enum { CLI_EVAL_SIZES = 32 }; /* maximum number of values of --layers and of --dims */
+
+/* Size of the model of a result. */
+typedef struct cli_eval_size {
+    size_t layers, dims;
+} cli_eval_size;
+
 /* State of a running evaluation command: the options that all evaluation commands have, the results, and the progress. */
 typedef struct cli_eval {
     cli_general general;
@@ -17,8 +24,11 @@ typedef struct cli_eval {
      * invalid */
     void *results;
     char **names; /* [n] names of the results, owned */
+    /* [n] sizes of the models of the results, owned; NULL unless --layers or --dims is given */
+    cli_eval_size *size;
     size_t n, result_size;
-    size_t empty, truncated; /* empty: number of empty texts; truncated: number of truncated texts */
+    const char *layers_text, *dims_text; /* values of --layers and --dims: numbers separated by commas; NULL: not given */
+    size_t empty, truncated;             /* empty: number of empty texts; truncated: number of truncated texts */
     cli_progress progress;
 } cli_eval;
 
@@ -45,6 +55,7 @@ typedef struct cli_evaluation {
     const char *command, *operands, *about, *examples; /* texts for the help of the command, described in cli_syntax */
     const cli_group *groups;                           /* [n_groups] options of the command, in addition to the common ones */
     size_t n_groups;
+    int sizes;  /* 1: the command has the options --layers and --dims; it prints with `fields` */
     int seeded; /* 1: the command has the option --seed */
     int pairs;  /* 1: the command compares pairs of texts, so it uses the scores of a cross-encoder */
     void *own;  /* options of the command, stored in cli_eval.own */

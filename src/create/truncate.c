@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "encoder/arch.h"
 #include "encoder/layer_pooling.h"
 #include "encoder/slots.h"
+#include "model/first_layers.h"
 
 /* keys of config.json for the number of layers */
 static const char *const layer_keys[] = {"num_hidden_layers", "n_layers", "n_layer"};
@@ -19,29 +19,10 @@ static void truncated_rows(aoei_weight_reader *r, float *to, size_t slot, size_t
     t->all->rows(t->all, to, slot < t->pooled ? slot : slot - t->pooled + t->all_pooled, first, n);
 }
 
-/* Checks that the first layers of the model are a model that computes the pooled vectors of their output. */
-static int check_layers(const aoei_encoder_config *c, size_t layers, const char *dir, aoe_error *err) {
-    if (layers > c->layers)
-        return aoei_fail(err, AOE_EARG, "options.layers is %zu, but the model %s has only %zu layers", layers, dir, c->layers);
-    if (!c->arch->encoder->taps || c->layer_groups || c->layer_weights || c->classes || c->mlm_head)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: options.layers requires an embedding model that is a transformer, whose layers have weights of "
-                         "their own, and without the module WeightedLayerPooling",
-                         dir);
-    if (c->pre_norm)
-        return aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: a norm follows the last layer of the model, but no norm follows its other layers, so a model with "
-            "fewer layers would compute other vectors than those of these layers; options.layers requires a model "
-            "with norms after the residual sums, such as BERT",
-            dir);
-    return AOE_OK;
-}
-
 /* Sets the number of layers in t->config and t->config_json. */
 static int set_layers(aoei_truncated_model *t, const aoe_model *m, size_t layers, aoe_error *err) {
     int found = 0, failed = 0;
-    const int code = check_layers(&m->config, layers, m->files.dir, err);
+    const int code = aoei_first_layers_check(&m->config, layers, m->files.dir, err);
     if (code)
         return code;
     t->config.layers = layers;
@@ -67,7 +48,6 @@ static int set_layers(aoei_truncated_model *t, const aoe_model *m, size_t layers
 
 int aoei_truncated_create(aoei_truncated_model *t, const aoei_model_contents *contents, const aoe_model *m, size_t layers,
                           size_t dims, aoe_error *err) {
-    const size_t all_dims = aoei_settings_dims(&m->settings, aoei_vector_dims(&m->config));
     *t = (aoei_truncated_model){.contents = *contents,
                                 .config = *contents->config,
                                 .settings = *contents->settings,
@@ -76,14 +56,9 @@ int aoei_truncated_create(aoei_truncated_model *t, const aoei_model_contents *co
     t->contents.config = &t->config;
     t->contents.settings = &t->settings;
     t->contents.rows = &t->source;
-    if (dims > all_dims)
-        return aoei_fail(err, AOE_EARG, "options.dims is %zu, but the embeddings of %s have only %zu components", dims,
-                         m->files.dir, all_dims);
-    if (dims && m->config.classes)
-        return aoei_fail(err, AOE_EARG, "%s: options.dims: a cross-encoder has no embeddings", m->files.dir);
-    if (dims && dims < aoei_vector_dims(&m->config))
-        t->settings.truncate_dim = dims;
-    const int code = layers ? set_layers(t, m, layers, err) : AOE_OK;
+    int code = aoei_first_dims_select(&t->settings, &m->config, dims, m->files.dir, err);
+    if (!code && layers)
+        code = set_layers(t, m, layers, err);
     t->pooled = aoei_pooled_slot(&t->config, 0);
     t->all_pooled = aoei_pooled_slot(contents->config, 0);
     return code;

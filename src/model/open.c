@@ -18,6 +18,7 @@
 #include "encoder/arch.h"
 #include "encoder/layer_pooling.h"
 #include "encoder/slots.h"
+#include "model/first_layers.h"
 #include "model/generated_weights.h"
 #include "model/logit_score_head.h"
 #include "model/lora_options.h"
@@ -138,6 +139,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = aoei_settings_read(&m->settings, &m->files.record, aoei_settings_dir(&m->files), &m->config, o, err);
     if (!rc && m->config.classes)
         rc = aoei_cross_encoder_settings(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), o, err);
+    if (!rc)
+        rc = aoei_first_layers_select(&m->config, o->layers, m->files.dir, err);
     m->config.pooled_parts = rc ? 0 : aoei_pooling_parts(m->settings.pooling);
     if (!rc && !m->config.mlm_head) /* pretraining uses the last hidden state */
         rc = aoei_layer_pooling_select(&m->config, m->settings.pooling, err);
@@ -147,6 +150,8 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
         rc = aoei_cnn_open(&m->config, &m->files, aoei_settings_dir(&m->files), &m->settings, err);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
+    if (!rc)
+        rc = aoei_first_dims_select(&m->settings, &m->config, o->dims, m->files.dir, err);
     if (!rc && m->files.module_head)
         rc = aoei_cross_encoder_modules_finish(&m->settings, &m->config, &m->files, aoei_settings_dir(&m->files), err);
     if (o->activation != AOE_AUTO)
