@@ -113,12 +113,12 @@ typedef struct aoei_slot {
     int head;       /* 1: weight of the masked-LM head or of a classification head; the name has no model prefix */
     size_t rows;    /* number of rows; 1 for a vector */
     size_t cols;    /* number of columns */
+    size_t fan_in;  /* number of inputs of an output of a convolution, whose weight and bias are initially uniform in
+                       [-1/sqrt(fan_in), 1/sqrt(fan_in)], as in Conv1d of PyTorch; 0: other weight */
     int vector;     /* 1: the tensor has one dimension in the weight file */
     int decay;      /* 1: weight decay is applied (matrices, including embeddings); 0: no weight decay (biases and norms) */
     int linear;     /* 1: the slot is the weight [out, in] of a linear layer or of an adapter, and the model has this weight */
     int norm;       /* 1: the slot is the weight of a norm, whose initial values are 1 */
-    size_t fan_in;  /* number of inputs of an output of a convolution, whose weight and bias are initially uniform in
-                       [-1/sqrt(fan_in), 1/sqrt(fan_in)], as in Conv1d of PyTorch; 0: other weight */
     int table;      /* 1: the slot is the word embedding table */
     int absent;     /* 1: a model with this configuration has no such weight */
     int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;

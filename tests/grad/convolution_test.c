@@ -19,9 +19,9 @@ static const uint32_t offsets[TEXTS + 1] = {0, 1, 3, 3 + 5, N};
 static const aoei_batch batch = {.n_tokens = N, .n_texts = TEXTS, .longest = 5, .offsets = offsets};
 
 typedef struct fixture {
+    _Alignas(64) float workspace[WORKSPACE];
     float x[N * D], w[C * D * MAX_KERNEL], b[C], y[N * C], dy[N * C], dx[N * D], dw[C * D * MAX_KERNEL], db[C];
     float unfolded[N * D * MAX_KERNEL];
-    _Alignas(64) float workspace[WORKSPACE];
     size_t k;
 } fixture;
 

@@ -92,8 +92,8 @@ static void open_trainable_and_save(const char *to) {
 static void applies_the_convolutions(void **state) {
     (void)state;
     static const size_t tokens[TEXTS] = {5, 3, TEST_POSITIONS}; /* with [CLS] and [SEP] */
-    float plain[TEXTS * MAX_DIMS], first[TEXTS * MAX_DIMS], last[TEXTS * MAX_DIMS], got[TEXTS * MAX_DIMS],
-        saved[TEXTS * MAX_DIMS];
+    float plain[TEXTS * MAX_DIMS] = {0}, first[TEXTS * MAX_DIMS] = {0}, last[TEXTS * MAX_DIMS] = {0},
+                        got[TEXTS * MAX_DIMS] = {0}, saved[TEXTS * MAX_DIMS];
     aoe_model_options o;
     char *to = test_path(test_dir, "saved"), *own = test_path(to, "aoe.json");
     test_model_write(test_dir, NULL);

@@ -126,7 +126,7 @@ static void trace(void **state) {
     r.o.evaluate = NULL;
     r.o.args.max_steps = 3;
     train_run_ok(&r, 1);
-    for (size_t k = 0; k < r.n; k++) {
+    for (size_t k = 0; k < r.n && step < 3; k++) {
         if (r.events[k].kind != AOE_TRAIN_STEP)
             continue;
         const double loss = r.events[k].loss.total;
