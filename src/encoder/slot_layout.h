@@ -124,18 +124,17 @@ typedef struct aoei_slot {
     int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
                        AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_CONVOLUTION: weight or bias of a convolution
                        between the encoder and the pooling; AOEI_POOLED_PROJECTION: weight of the projection; 0: other weight, or
-                       weight of a classification head. The weights with a value above 0 are not stored in     the model's weight
-                       file
-                     */
+                       weight of a classification head. The weights with a value above 0 are not stored in the model's weight
+                       file */
     int classifier; /* 1: weight of a classification head; 2: weight of its last layer; 0: other weight */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
+    int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling
+                   are trained */
     /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name` is the
      * name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows` is the number
      * of rows of the tensor. If the tensor is a vector, elements are counted instead of rows. stored_rows is 0 if the tensor
      * contains only this weight. */
     size_t first, stored_rows;
-    int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling
-                   are trained */
 } aoei_slot;
 
 /* Returns the adapter index of the linear layer `kind` (AOEI_LW_*) of a transformer layer: 0 to AOEI_ADAPTERS - 1. */
