@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * tags: slow
  * Tests the bf16 matmul for AMX with emulated tile instructions (emulated_gemm.h), so it runs on CPUs without AMX. Every
  * element of the product is compared bit for bit with a second implementation. This implementation adds products in the order
  * of the tile instruction, in blocks of 32 values of k. Its sums are compared with the exact sums in double. The error may be
