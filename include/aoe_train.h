@@ -596,6 +596,58 @@ AOE_API void aoe_whiten_options_defaults(aoe_whiten_options *o);
 AOE_API int aoe_whiten(aoe_context *ctx, const char *from, const char *to, const aoe_whiten_options *AOE_NULLABLE o,
                        aoe_whiten_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 
+/* ---------------------------------------------------------------------- flow */
+
+typedef enum aoe_flow_stage {
+    AOE_FLOW_EMBED, /* progress counts texts; `total` is 0, because the number of texts is unknown */
+    AOE_FLOW_TRAIN  /* progress counts optimizer steps */
+} aoe_flow_stage;
+
+/* Receives the progress. Returns 0 to continue; otherwise aoe_flow returns AOE_ECANCELLED and writes nothing. */
+typedef int (*aoe_flow_progress_fn)(void *user, aoe_flow_stage stage, size_t done, size_t total);
+
+typedef struct aoe_flow_options {
+    size_t struct_size;       /* set by aoe_flow_options_defaults */
+    const char *const *texts; /* [n_texts] .txt files, tables or folders of SentEval's STS data. Every line of a .txt file and
+                                 every text of a table is used; labels are ignored. The texts of a row form an example */
+    size_t n_texts;
+    aoe_table_options table; /* columns: "text=NAME"; label_map and allow_empty are ignored */
+    size_t levels;           /* number of levels, 1 to 8; default 3. The number of components must be a multiple of 2^levels */
+    size_t depth;            /* number of steps per level, 1 to 64; default 3 */
+    size_t width;            /* number of hidden units of each coupling, 1 to 1024; default 32 */
+    size_t epochs;           /* number of passes over the examples; default 1 */
+    size_t batch_size;       /* examples per optimizer step, at least 2; default 32 */
+    double lr;               /* learning rate, which is constant; default 1e-3 */
+    uint64_t seed;           /* determines the initial weights and the order of the examples; default 42 */
+    size_t batch_tokens;     /* tokens per batch of the encoder; default 4096 */
+    aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
+    int force;                       /* 1: replace a model in the output directory */
+    aoe_flow_progress_fn progress;   /* NULL (default): none */
+    void *user;                      /* first argument of progress */
+} aoe_flow_options;
+
+typedef struct aoe_flow_result {
+    size_t texts;      /* number of texts */
+    size_t examples;   /* number of rows or lines with these texts */
+    size_t dims;       /* number of components of an embedding */
+    size_t parameters; /* number of parameters of the flow */
+    size_t steps;      /* number of optimizer steps */
+    double bits_start; /* mean over the texts of the negative log-likelihood in bits per component before the first step */
+    double bits;       /* the same after the last step, for the saved parameters */
+} aoe_flow_result;
+
+AOE_API void aoe_flow_options_defaults(aoe_flow_options *o);
+/* Fits a normalizing flow to the embeddings of the texts (BERT-flow, Li et al. 2020), adds it after the pooling to the model in
+ * `from`, and writes the model to `to`. The flow maps the embeddings to vectors whose distribution is close to a standard
+ * normal distribution. The encoder is not trained: the texts are embedded once, without dropout, and stored in memory (4 bytes
+ * per component). The loss of a batch is the mean over its examples of the sum of the losses of their texts. AdamW without bias
+ * correction, with epsilon 1e-6 and weight decay 0.01, minimizes it; the norm of the gradient is clipped to 1. The result does
+ * not depend on the number of threads. Adapters are merged. Errors: those of aoe_convert and aoe_embed; AOE_EARG (the model
+ * already has a layer after the pooling; the number of components is not a multiple of 2^levels; a value is not in its range),
+ * AOE_EFORMAT (fewer than two texts, or equal embeddings), AOE_ENUMERIC (the loss is not finite), AOE_ECANCELLED. */
+AOE_API int aoe_flow(aoe_context *ctx, const char *from, const char *to, const aoe_flow_options *AOE_NULLABLE o,
+                     aoe_flow_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
+
 /* ------------------------------------------------- experiments (experimental) */
 
 /* An experiment trains several configurations with several seeds, evaluates the models, and records every run in a directory. A

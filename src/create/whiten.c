@@ -172,8 +172,8 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     m->settings.truncate_dim = 0; /* the statistics are those of the complete embeddings */
     const size_t D = aoe_model_dims(m);
     if (m->config.n_modules)
-        rc = aoei_fail(err, AOE_EARG,
-                       "%s: the model already has a dense layer after the pooling; start from the model without it", from);
+        rc = aoei_fail(err, AOE_EARG, "%s: the model already has a %s after the pooling; start from the model without it", from,
+                       aoei_settings_has_flow(&m->settings) ? "flow" : "dense layer");
     if (!rc)
         rc = aoe_embedder_create(&w->embedder, m, &e, err);
     if (!rc)

@@ -227,6 +227,7 @@ static void describe_classifier(const aoei_encoder_config *c, size_t i, size_t p
 static void describe_module(const aoei_module *m, size_t part, aoei_slot *s) {
     static const char *const dense[] = {"linear.weight", "linear.bias", "residual.weight"};
     static const char *const norm[] = {"norm.weight", "norm.bias", ""};
+    const int is_flow = m && m->kind == AOEI_MODULE_FLOW;
     const int is_dense = m && m->kind == AOEI_MODULE_DENSE, is_batchnorm = m && m->kind == AOEI_MODULE_BATCHNORM;
     const int is_norm = is_batchnorm || (m && m->kind == AOEI_MODULE_LAYERNORM);
     snprintf(s->name, sizeof s->name, "%s", is_norm ? norm[part] : dense[part]);
@@ -235,6 +236,14 @@ static void describe_module(const aoei_module *m, size_t part, aoei_slot *s) {
     else
         vector_slot(s, m ? m->out : 0);
     s->norm = is_norm && part == AOEI_MODULE_WEIGHT;
+    if (is_flow) {
+        const aoei_flow_shape shape = aoei_module_flow_shape(m);
+        snprintf(s->name, sizeof s->name, "parameters");
+        vector_slot(s, aoei_flow_parameters(&shape));
+        s->decay = 1;
+        s->absent = part != AOEI_MODULE_WEIGHT;
+        return;
+    }
     if (part == AOEI_MODULE_RESIDUAL)
         s->absent = !is_dense || m->residual != AOEI_RESIDUAL_WEIGHT;
     else

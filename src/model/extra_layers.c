@@ -61,16 +61,49 @@ static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weig
     return 0;
 }
 
+/* Appends a module of this type to the list of modules in the settings, with the folder to which it will be written. */
+static int list_module(aoe_model *m, const char *type, aoe_error *err) {
+    const size_t index = m->config.n_modules;
+    char name[AOEI_MODULE_FOLDER_SIZE];
+    const int rc = aoei_module_list_append(&m->settings.modules, type, "", err);
+    if (rc)
+        return rc;
+    return json_object_set_new(json_array_get(m->settings.modules, index), "path",
+                               json_string(aoei_settings_module_folder(&m->settings, index, name)))
+               ? aoei_fail_nomem(err, 1)
+               : 0;
+}
+
+int aoei_model_add_flow(aoe_model *m, const aoei_flow_shape *shape, const double *parameters, aoe_error *err) {
+    const size_t before = aoei_slot_count(&m->config), index = m->config.n_modules, n = aoei_flow_parameters(shape);
+    int rc = list_module(m, AOEI_FLOW_TYPE, err);
+    if (rc)
+        return rc;
+    m->config.modules[index] = (aoei_module){.kind = AOEI_MODULE_FLOW,
+                                             .in = shape->dims,
+                                             .out = shape->dims,
+                                             .levels = shape->levels,
+                                             .depth = shape->depth,
+                                             .width = shape->width};
+    m->config.n_modules++;
+    aoei_model_describe_modules(m);
+    if ((rc = extend(m, before, err)))
+        return rc;
+    m->memory.added = aoei_aligned(n * sizeof *m->memory.added);
+    if (!m->memory.added)
+        return aoei_fail_nomem(err, n * sizeof *m->memory.added);
+    for (size_t i = 0; i < n; i++)
+        m->memory.added[i] = (float)parameters[i];
+    m->weights[aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * index)] = aoei_tensor_wrap(m->memory.added, 1, n);
+    return 0;
+}
+
 int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
                          aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config), index = m->config.n_modules;
-    char name[AOEI_MODULE_FOLDER_SIZE];
-    int rc = aoei_module_list_append(&m->settings.modules, "Dense", "", err);
+    const int rc = list_module(m, "Dense", err);
     if (rc)
         return rc;
-    if (json_object_set_new(json_array_get(m->settings.modules, index), "path",
-                            json_string(aoei_settings_module_folder(&m->settings, index, name))))
-        return aoei_fail_nomem(err, 1);
     m->config.modules[index] = (aoei_module){.kind = AOEI_MODULE_DENSE,
                                              .in = aoei_vector_dims(&m->config),
                                              .out = out,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Adds a layer after the pooling of an open model. The layer is either a dense layer, which is saved with the model, or the
+ * Adds a layer after the pooling of an open model. The layer is a dense layer or a flow, which are saved with the model, or the
  * head of a training method, such as the classifier of SBERT. A head is saved only in checkpoints.
  */
 #ifndef AOEI_MODEL_EXTRA_LAYERS_H
 #define AOEI_MODEL_EXTRA_LAYERS_H
 
 #include "model/model.h"
+#include "nn/flow.h"
 
 /* Adds a dense layer with `out` outputs to a model without modules after the pooling. If with_tanh is 1, tanh is applied to the
  * outputs. weight: [out, hidden]; bias: [out]; both are copied. If both are NULL, they are initialized with random values from
@@ -13,6 +14,9 @@
  * Errors: AOE_ENOMEM. */
 int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
                          aoe_error *err);
+/* Adds a normalizing flow (nn/flow.h) to a model without modules after the pooling. parameters: [aoei_flow_parameters], copied
+ * as float32. shape->dims: number of components of the embeddings. Errors: AOE_ENOMEM. */
+int aoei_model_add_flow(aoe_model *m, const aoei_flow_shape *shape, const double *parameters, aoe_error *err);
 /* Adds the head of a training method. The head has a weight of shape [rows, cols] and a bias of shape [1, rows]. Both are
  * initialized with random values from `seed`. Errors: AOE_ENOMEM. */
 int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err);

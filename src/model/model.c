@@ -33,7 +33,7 @@ void aoe_model_close(aoe_model *m) {
 
 void aoei_model_describe_modules(aoe_model *m) {
     static const char *const functions[] = {"linear", "tanh", "relu", "sigmoid", "gelu", "silu"};
-    static const char *const kinds[] = {"dense", "layer norm", "dropout", "normalize"};
+    static const char *const kinds[] = {"dense", "layer norm", "dropout", "normalize", "flow"};
     size_t at = 0;
     *m->modules_text = 0;
     if (m->config.n_kernels)

@@ -54,10 +54,10 @@ static int ends_with(const char *name, const char *tail) {
     return len > n && !strcmp(name + len - n, tail);
 }
 
-/* Returns 1 if `name` is the folder name of a sentence-transformers module, such as "2_Dense". */
+/* Returns 1 if `name` is the folder name of a module, such as "2_Dense". */
 static int is_module_folder(const char *name) {
-    static const char *const kinds[] = {"Pooling",   "Dense",           "LayerNorm",           "Dropout",
-                                        "Normalize", "StaticEmbedding", "WeightedLayerPooling"};
+    static const char *const kinds[] = {
+        "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize", "StaticEmbedding", "WeightedLayerPooling", "Flow"};
     const char *p = name;
     while (isdigit((unsigned char)*p))
         p++;

@@ -5,6 +5,7 @@
  *   linear.weight [out_features, in_features], linear.bias [out_features] and residual.weight [out_features, in_features]
  * - LayerNorm: config.json with the key dimension; the tensors norm.weight [dimension] and norm.bias [dimension]
  * - Dropout: config.json with the key dropout
+ * - Flow: config.json with the keys levels, depth and width; the tensor parameters [aoei_flow_parameters] (nn/flow.h)
  */
 #include "modeldir/pooled_modules.h"
 
@@ -29,7 +30,7 @@ static const char *const activations[] = {"torch.nn.modules.linear.Identity", "t
 enum { N_ACTIVATIONS = sizeof activations / sizeof *activations };
 
 /* type names of the modules, indexed by aoei_module_kind */
-static const char *const kinds[] = {"Dense", "LayerNorm", "Dropout", "Normalize"};
+static const char *const kinds[] = {"Dense", "LayerNorm", "Dropout", "Normalize", AOEI_FLOW_TYPE};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 /* ---------------------------------------------------------------- reading */
@@ -100,6 +101,24 @@ static int read_dense(aoei_module *m, size_t index, const json_t *config, const 
     return 0;
 }
 
+static int read_flow(aoei_module *m, const json_t *config, const char *path, aoe_error *err) {
+    int rc;
+    if ((rc = aoei_json_need_size(config, "levels", &m->levels, path, err)) ||
+        (rc = aoei_check_size("levels", m->levels, 1, AOEI_FLOW_MAX_LEVELS, path, err)) ||
+        (rc = aoei_json_need_size(config, "depth", &m->depth, path, err)) ||
+        (rc = aoei_check_size("depth", m->depth, 1, AOEI_FLOW_MAX_DEPTH, path, err)) ||
+        (rc = aoei_json_need_size(config, "width", &m->width, path, err)) ||
+        (rc = aoei_check_size("width", m->width, 1, AOEI_FLOW_MAX_WIDTH, path, err)))
+        return rc;
+    const aoei_flow_shape shape = aoei_module_flow_shape(m);
+    if (aoei_flow_dims_valid(&shape))
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: levels is %zu, but the number of components of the input, %zu, is not a multiple of %zu; correct the "
+                     "value",
+                     path, m->levels, m->in, (size_t)1 << m->levels);
+}
+
 /* Reads the configuration of a module. The caller has set m->kind and m->in. scores: see aoei_module_check_names. */
 static int read_config(aoei_module *m, size_t index, int scores, const json_t *config, const char *path, aoe_error *err) {
     size_t dimension = 0;
@@ -111,6 +130,8 @@ static int read_config(aoei_module *m, size_t index, int scores, const json_t *c
         rc = check_input(dimension, m->in, "dimension", index, path, err);
     else if (!rc && m->kind == AOEI_MODULE_DROPOUT && !(rc = aoei_json_double(config, "dropout", &m->dropout, path, err)))
         rc = aoei_check_probability("dropout", m->dropout, path, err);
+    else if (!rc && m->kind == AOEI_MODULE_FLOW)
+        rc = read_flow(m, config, path, err);
     return rc;
 }
 
@@ -127,7 +148,7 @@ static int open_module(aoei_module *m, aoei_safetensors **file, size_t index, in
         rc = aoei_fail(err, AOE_EFORMAT, "%s: not a JSON object; download the model again", path);
     if (!rc)
         rc = read_config(m, index, scores, config, path, err);
-    if (!rc && (m->kind == AOEI_MODULE_DENSE || m->kind == AOEI_MODULE_LAYERNORM))
+    if (!rc && (m->kind == AOEI_MODULE_DENSE || m->kind == AOEI_MODULE_LAYERNORM || m->kind == AOEI_MODULE_FLOW))
         rc = aoei_safetensors_open_dir(file, module_dir, err);
     json_decref(config);
     aoei_free(path);
@@ -145,7 +166,7 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *d
         if (i == AOEI_MAX_MODULES || !type || !at || kind == N_KINDS)
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: module '%s' after the pooling is not supported (at most %d modules "
-                             "Dense, LayerNorm, Dropout or Normalize are supported)",
+                             "Dense, LayerNorm, Dropout, Normalize or Flow are supported)",
                              dir, type ? type : "", AOEI_MAX_MODULES);
         aoei_module m = {.kind = (aoei_module_kind)kind, .in = aoei_vector_dims(c)};
         char *module_dir = aoei_path_join(dir, at);
@@ -159,18 +180,18 @@ int aoei_modules_open(aoei_encoder_config *c, aoei_model_files *f, const char *d
     return 0;
 }
 
-/* Finds the tensor of one weight. slot: index of the weight; s: its description. */
-static int find_weight(aoei_model_files *f, size_t slot, const aoei_slot *s, aoe_error *err) {
+/* Finds the tensor of one weight. slot: index of the weight; s: its description; layer: name of the module in messages. */
+static int find_weight(aoei_model_files *f, size_t slot, const aoei_slot *s, const char *layer, aoe_error *err) {
     const aoei_safetensors *file = f->modules[s->pooled - 1];
     const aoei_st_tensor *t = f->tensors[slot] = aoei_safetensors_find(file, s->name);
     const aoei_st_tensor *any = aoei_safetensors_count(file) ? aoei_safetensors_at(file, 0) : NULL;
     if (!t || t->n_dims != (s->vector ? 1 : 2) || t->shape[t->n_dims - 1] != s->cols || (!s->vector && t->shape[0] != s->rows))
-        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the dense layer %s; download the model again",
-                         any ? aoei_safetensors_path(file, any) : f->dir, s->name,
+        return aoei_fail(err, AOE_EFORMAT, "%s: tensor '%s' of the %s %s; download the model again",
+                         any ? aoei_safetensors_path(file, any) : f->dir, s->name, layer,
                          t ? "does not have the shape that config.json in this folder requires" : "is missing");
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; dense layers must be F32, F16 or BF16",
-                         aoei_safetensors_path(file, t), t->name, aoei_st_dtype_name(t->dtype));
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; %ss must be F32, F16 or BF16",
+                         aoei_safetensors_path(file, t), t->name, aoei_st_dtype_name(t->dtype), layer);
     return 0;
 }
 
@@ -183,7 +204,8 @@ int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_err
         const size_t slot = aoei_pooled_slot(c, kind);
         aoei_slot s;
         aoei_slot_describe(c, slot, &s);
-        rc = s.absent ? 0 : find_weight(f, slot, &s, err);
+        const int is_flow = c->modules[kind / AOEI_MODULE_WEIGHTS].kind == AOEI_MODULE_FLOW;
+        rc = s.absent ? 0 : find_weight(f, slot, &s, is_flow ? "flow" : "dense layer", err);
     }
     return rc;
 }
@@ -206,6 +228,9 @@ static json_t *config_of(const aoei_module *m) {
         return json_pack("{s:I}", "dimension", (json_int_t)m->out);
     case AOEI_MODULE_DROPOUT:
         return json_pack("{s:f}", "dropout", m->dropout);
+    case AOEI_MODULE_FLOW:
+        return json_pack("{s:I, s:I, s:I}", "levels", (json_int_t)m->levels, "depth", (json_int_t)m->depth, "width",
+                         (json_int_t)m->width);
     default:
         return json_object();
     }
@@ -232,13 +257,15 @@ static size_t list_weights(const aoei_encoder_config *c, size_t i, size_t *slots
 /* Writes model.safetensors of module i, if the module has weights. One row of a weight is in memory at a time. */
 static int write_weights(const aoei_model_contents *m, size_t i, const char *folder, aoe_error *err) {
     const aoei_encoder_config *c = m->config;
-    const size_t longest = c->modules[i].in > c->modules[i].out ? c->modules[i].in : c->modules[i].out;
+    size_t longest = 0;
     size_t slots[AOEI_MODULE_WEIGHTS];
     aoei_slot described[AOEI_MODULE_WEIGHTS];
     aoei_st_entry entries[AOEI_MODULE_WEIGHTS];
     const size_t n = list_weights(c, i, slots, described, entries);
     if (!n)
         return 0;
+    for (size_t k = 0; k < n; k++)
+        longest = described[k].cols > longest ? described[k].cols : longest;
     aoei_st_writer *w = NULL;
     char *path = aoei_path_join(folder, "model.safetensors");
     float *row = aoei_malloc_array(longest, sizeof *row);

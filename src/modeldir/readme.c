@@ -127,7 +127,7 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *di
                                                           : aoei_settings_limits(s, limits, sizeof limits);
     const char *tokenizer_limit = aoei_tokenizer_limit(m->config, m->tokenizer);
     limitation = limitation ? limitation : tokenizer_limit;
-    if (m->config->arch->allows_no_tokens && !model2vec && !aoei_entry_exists(dir, "tokenizer.json"))
+    if (!limitation && m->config->arch->allows_no_tokens && !model2vec && !aoei_entry_exists(dir, "tokenizer.json"))
         limitation = "other programs require a tokenizer.json to open a static model with modules";
     put(b,
         "\n## Use\n\nWith aoe:\n\n"

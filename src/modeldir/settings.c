@@ -165,13 +165,28 @@ int aoei_pooling_is_portable(aoe_pooling pooling) {
     return pooling != AOE_POOLING_FIRST_LAST_AVG && pooling != AOE_POOLING_MASK;
 }
 
+int aoei_settings_has_flow(const aoei_settings *s) {
+    const json_t *v;
+    size_t i;
+    json_array_foreach(s->modules, i, v) {
+        const char *type = json_string_value(json_object_get(v, "type"));
+        if (type && !strcmp(type, AOEI_FLOW_TYPE))
+            return 1;
+    }
+    return 0;
+}
+
+int aoei_settings_portable(const aoei_settings *s) {
+    return aoei_pooling_is_portable(s->pooling) && !aoei_settings_has_flow(s);
+}
+
 int aoei_pooling_averages_layers(aoe_pooling pooling) {
     return pooling == AOE_POOLING_LAST_TWO_AVG || pooling == AOE_POOLING_LAYER1_LAST_AVG;
 }
 
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size) {
     size_t len, at = 0;
-    const char *reasons[3];
+    const char *reasons[5];
     char unsupported[64];
     int n = 0;
     if (!aoei_pooling_over_tokens(s->pooling))
@@ -180,6 +195,8 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
         snprintf(unsupported, sizeof unsupported, "they do not support %s pooling", aoe_pooling_name(s->pooling));
         reasons[n++] = unsupported;
     }
+    if (aoei_settings_has_flow(s))
+        reasons[n++] = "they have no module for the flow after the pooling";
     if (*s->prompt && !aoei_prompt_is_prefix(s->prompt, &len))
         reasons[n++] = "they do not support prompts with text after {text}";
     if (s->bidirectional)

@@ -9,6 +9,7 @@
 
 #include "aoe.h"
 
+#define AOEI_FLOW_TYPE   "Flow"   /* type of the module of a normalizing flow, which sentence-transformers does not have */
 #define AOEI_PLACEHOLDER "{text}" /* in a prompt template, this placeholder is replaced by the text */
 
 /* Similarity of two embeddings, the key similarity_fn_name of sentence-transformers. aoe computes cosine similarities. */
@@ -33,7 +34,7 @@ typedef struct aoei_settings {
                                     bidirectional_from */
     size_t bidirectional_from;   /* index of the first bidirectional layer; used only if `bidirectional` is 1 */
     /* modules between the pooling and the normalization: JSON array of objects with the keys "type" ("Dense", "LayerNorm",
-       "Dropout" or "Normalize") and "path" (folder in the model directory); owned; NULL: there are none */
+       "Dropout", "Normalize" or "Flow") and "path" (folder in the model directory); owned; NULL: there are none */
     json_t *modules;
     char *layer_pooling;             /* folder of the module WeightedLayerPooling in the model directory, owned; NULL: none */
     char *cnn;                       /* folder of the module CNN in the model directory, owned; NULL: none */
@@ -96,6 +97,11 @@ int aoei_module_list_append(json_t **modules, const char *type, const char *path
 /* Returns 0 if sentence-transformers does not support this pooling of token vectors, so modules.json cannot describe it.
  * Returns 1 for all other poolings. */
 int aoei_pooling_is_portable(aoe_pooling pooling);
+/* Returns 1 if one of the modules after the pooling is a flow. */
+int aoei_settings_has_flow(const aoei_settings *s);
+/* Returns 0 if modules.json cannot describe the model, because sentence-transformers does not support its pooling or has no
+ * module for its flow. Returns 1 for all other models. */
+int aoei_settings_portable(const aoei_settings *s);
 /* Returns 1 if the pooling is a mean over the tokens and over two layers. sentence-transformers supports it with the module
  * WeightedLayerPooling (layer_pooling.h), which precedes the mean over tokens. */
 int aoei_pooling_averages_layers(aoe_pooling pooling);

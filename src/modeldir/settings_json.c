@@ -18,8 +18,8 @@
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
  * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
  * "include_prompt" and "layer_pooling", version 5 the poolings last-two-avg, layer1-last-avg and mask,
- * and version 6 the key "cnn" */
-#define MAX_FORMAT_VERSION 6
+ * version 6 the key "cnn", and version 7 the module Flow */
+#define MAX_FORMAT_VERSION 7
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
@@ -191,6 +191,8 @@ static int is_single_dense(const aoei_settings *s) {
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
+    if (aoei_settings_has_flow(s))
+        return 7;
     if (s->cnn)
         return 6;
     if (p > AOE_POOLING_CELL_MAX && p < AOE_POOLING_COUNT)

@@ -5,11 +5,13 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "nn/batch.h"
 #include "nn/batchnorm.h"
 #include "nn/dropout.h"
 #include "nn/elementwise.h"
+#include "nn/flow.h"
 #include "nn/layernorm.h"
 #include "nn/linear.h"
 #include "nn/pooling.h"
@@ -18,6 +20,9 @@
 #define BATCHNORM_EPS 1e-5
 #define MIN_NORM      1e-12
 #define FIRST_SITE    ((uint32_t)0xff00) /* the dropout site of module i is FIRST_SITE + i; sites have 16 bits */
+/* number of rows that a flow computes at a time, in inference and in training; results do not depend on them */
+#define FLOW_ROWS          ((size_t)16)
+#define FLOW_TRAINING_ROWS ((size_t)64)
 
 static const aoei_tensor none = {0};
 
@@ -28,6 +33,7 @@ typedef struct pass {
     size_t index;             /* index of the module in the chain */
     aoei_tensor x, y, dx, dy; /* input, output and their gradients */
     aoei_tensor kept;         /* see aoei_module_chain */
+    int training;             /* 1: the chain was allocated for training */
     const aoei_tensor *w, *g; /* [AOEI_MODULE_WEIGHTS] weights, and gradients of the weights */
     const aoei_module_dropout *drop;
 } pass;
@@ -39,6 +45,16 @@ static size_t kept_cols(const aoei_module *m, int training) {
     if (m->kind != AOEI_MODULE_DENSE)
         return 0;
     return m->residual != AOEI_RESIDUAL_NONE || (training && aoei_dense_needs_input(m->activation)) ? m->out : 0;
+}
+
+aoei_flow_shape aoei_module_flow_shape(const aoei_module *m) {
+    return (aoei_flow_shape){.dims = m->in, .levels = m->levels, .depth = m->depth, .width = m->width};
+}
+
+/* Returns the size in bytes of the workspace of a Flow module. */
+static size_t flow_bytes(const aoei_module *m, int training) {
+    const aoei_flow_shape shape = aoei_module_flow_shape(m);
+    return aoei_flow_doubles(&shape, training ? FLOW_TRAINING_ROWS : FLOW_ROWS, training) * sizeof(double);
 }
 
 size_t aoei_module_chain_dims(const aoei_module *module, size_t n, size_t cols) {
@@ -56,6 +72,8 @@ void aoei_module_chain_layout(aoei_module_chain *c, const aoei_module *module, s
             c->grad[i + 1] = aoei_tensor_take(arena, n_rows, module[i].out);
         if (kept)
             c->kept[i] = aoei_tensor_take(arena, n_rows, kept);
+        if (module[i].kind == AOEI_MODULE_FLOW)
+            c->kept[i] = aoei_workspace_take(arena, flow_bytes(&module[i], training));
     }
 }
 
@@ -113,6 +131,65 @@ static void normalize_task(void *arg, size_t row, size_t worker) {
         dx[k] = (float)(norm < MIN_NORM ? (double)dy[k] / MIN_NORM : ((double)dy[k] - (double)y[k] * dot) / norm);
 }
 
+/* ------------------------------------------------------------------- flow */
+
+/* Sets *f to the flow of the module, in its workspace. */
+static void flow_of(const pass *p, aoei_flow *f) {
+    const aoei_flow_shape shape = aoei_module_flow_shape(p->module);
+    const float *weight = aoei_f32(p->w[AOEI_MODULE_WEIGHT]);
+    aoei_flow_place(f, &shape, p->training ? FLOW_TRAINING_ROWS : FLOW_ROWS, p->training, p->kept.data);
+    for (size_t k = 0; k < f->parameters; k++)
+        f->value[k] = (double)weight[k];
+    aoei_flow_update(f);
+}
+
+/* Copies rows [first, first + n) of t to values [n, cols]. */
+static void read_rows(double *values, aoei_tensor t, size_t first, size_t n) {
+    for (size_t r = 0; r < n; r++) {
+        const float *row = aoei_tensor_at(t, first + r, 0);
+        for (size_t k = 0; k < t.cols; k++)
+            values[r * t.cols + k] = (double)row[k];
+    }
+}
+
+static void write_rows(aoei_tensor t, const double *values, size_t first, size_t n) {
+    for (size_t r = 0; r < n; r++) {
+        float *row = aoei_tensor_at(t, first + r, 0);
+        for (size_t k = 0; k < t.cols; k++)
+            row[k] = (float)values[r * t.cols + k];
+    }
+}
+
+static void flow_forward(const pass *p) {
+    aoei_flow f;
+    flow_of(p, &f);
+    for (size_t first = 0; first < p->x.rows; first += f.max_rows) {
+        const size_t n = p->x.rows - first < f.max_rows ? p->x.rows - first : f.max_rows;
+        read_rows(f.input, p->x, first, n);
+        aoei_flow_forward(&f, p->ctx->pool, n);
+        write_rows(p->y, f.output, first, n);
+    }
+}
+
+/* The forward pass of each block of rows is repeated, because the workspace contains the values of one block only. dx may share
+ * the memory of x. */
+static void flow_backward(const pass *p) {
+    aoei_flow f;
+    flow_of(p, &f);
+    memset(f.grad, 0, f.parameters * sizeof *f.grad);
+    for (size_t first = 0; first < p->x.rows; first += f.max_rows) {
+        const size_t n = p->x.rows - first < f.max_rows ? p->x.rows - first : f.max_rows;
+        read_rows(f.input, p->x, first, n);
+        aoei_flow_forward(&f, p->ctx->pool, n);
+        read_rows(f.output, p->dy, first, n);
+        aoei_flow_backward(&f, p->ctx->pool, n);
+        write_rows(p->dx, f.input, first, n);
+    }
+    float *g = p->g[AOEI_MODULE_WEIGHT].data ? aoei_f32(p->g[AOEI_MODULE_WEIGHT]) : NULL;
+    for (size_t k = 0; g && k < f.parameters; k++)
+        g[k] = (float)((double)g[k] + f.grad[k]);
+}
+
 /* ---------------------------------------------------------------- dropout */
 
 /* Computes to = dropout(from). Each row is one text of one token. */
@@ -149,6 +226,9 @@ static void forward(const pass *p) {
         aoei_tensor_copy(p->ctx, p->y, p->x);
         aoei_l2_normalize(p->ctx, p->y);
         break;
+    case AOEI_MODULE_FLOW:
+        flow_forward(p);
+        break;
     case AOEI_MODULE_BATCHNORM:
         aoei_batchnorm_forward(p->ctx, p->y, p->x, p->w[AOEI_MODULE_WEIGHT], p->w[AOEI_MODULE_BIAS], BATCHNORM_EPS);
         aoei_dense_activate(p->ctx, p->y, p->y, p->module->activation, 0);
@@ -172,6 +252,9 @@ static void backward(const pass *p) {
     case AOEI_MODULE_NORMALIZE:
         aoei_parallel_for(p->ctx->pool, p->x.rows, normalize_task, (void *)p);
         break;
+    case AOEI_MODULE_FLOW:
+        flow_backward(p);
+        break;
     case AOEI_MODULE_BATCHNORM:
         aoei_dense_activate_backward(p->ctx, p->dy, p->dy, p->y, none, p->module->activation);
         aoei_batchnorm_backward(p->ctx, p->dx, p->g[AOEI_MODULE_WEIGHT], p->g[AOEI_MODULE_BIAS], p->dy, p->x,
@@ -187,9 +270,12 @@ static pass pass_of(const aoe_context *ctx, const aoei_module_chain *c, size_t i
               .index = i,
               .x = aoei_tensor_rows(c->value[i], 0, n),
               .y = aoei_tensor_rows(c->value[i + 1], 0, n),
+              .training = c->n && c->grad[c->n].data,
               .w = w + AOEI_MODULE_WEIGHTS * i,
               .drop = drop};
-    if (c->kept[i].data)
+    if (c->kept[i].data && p.module->kind == AOEI_MODULE_FLOW)
+        p.kept = c->kept[i];
+    else if (c->kept[i].data)
         p.kept = aoei_tensor_rows(c->kept[i], 0, n);
     if (g) {
         p.g = g + AOEI_MODULE_WEIGHTS * i;

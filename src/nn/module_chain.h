@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * A chain of modules that are applied to pooled vectors, one after the other. The modules have the kinds and the definitions of
- * sentence-transformers. They compute in float32. In comments, N is the number of vectors, which is the number of rows.
+ * sentence-transformers, except Flow, which only aoe has. They compute in float32, except Flow, which computes in double. In
+ * comments, N is the number of vectors, which is the number of rows.
  */
 #ifndef AOEI_NN_MODULE_CHAIN_H
 #define AOEI_NN_MODULE_CHAIN_H
 
 #include "base/context.h"
 #include "nn/dense.h"
+#include "nn/flow.h"
 #include "nn/tensor.h"
 
 enum {
@@ -16,7 +18,7 @@ enum {
 };
 
 /* Indices of the weights of a module. Dense: weight [out, in], bias [1, out] and weight of the residual [out, in]. LayerNorm
- * and BatchNorm: weight and bias [1, out]. Other modules have no weights. */
+ * and BatchNorm: weight and bias [1, out]. Flow: weight [1, aoei_flow_parameters]. Other modules have no weights. */
 enum { AOEI_MODULE_WEIGHT, AOEI_MODULE_BIAS, AOEI_MODULE_RESIDUAL };
 
 typedef enum aoei_module_kind {
@@ -24,6 +26,7 @@ typedef enum aoei_module_kind {
     AOEI_MODULE_LAYERNORM, /* layer normalization */
     AOEI_MODULE_DROPOUT,   /* dropout in training; otherwise y = x */
     AOEI_MODULE_NORMALIZE, /* y = x / max(|x|, 1e-12), where |x| is the L2 norm */
+    AOEI_MODULE_FLOW,      /* y = flow(x), a normalizing flow (nn/flow.h) */
     AOEI_MODULE_BATCHNORM  /* y = f(z), where z is x after batch normalization over the rows; only in training */
 } aoei_module_kind;
 
@@ -41,6 +44,7 @@ typedef struct aoei_module {
     double norm_eps;                  /* LayerNorm: epsilon; 0: 1e-5, the value of sentence-transformers */
     aoei_module_residual residual;    /* Dense: residual connection */
     double dropout;                   /* Dropout: probability of dropping a component */
+    size_t levels, depth, width;      /* Flow: see aoei_flow_shape */
 } aoei_module;
 
 /* The tensors of a chain. All of them are allocated in the arena of the caller. */
@@ -50,7 +54,7 @@ typedef struct aoei_module_chain {
     aoei_tensor value[AOEI_MAX_MODULES + 1]; /* [N, in] value[0]: input of the chain; value[i + 1]: output of module i */
     aoei_tensor grad[AOEI_MAX_MODULES + 1];  /* gradients of `value`; grad[0] is stored in the memory of value[0] */
     /* values that a module needs in addition: input of the activation function of a Dense module, statistics of a LayerNorm
-     * module; absent if the module needs none */
+     * module, workspace of a Flow module; absent if the module needs none */
     aoei_tensor kept[AOEI_MAX_MODULES];
 } aoei_module_chain;
 
@@ -63,6 +67,8 @@ typedef struct aoei_module_dropout {
  * values that only the backward pass needs are absent. `module` must remain valid as long as the chain is used. */
 void aoei_module_chain_layout(aoei_module_chain *c, const aoei_module *module, size_t n, size_t n_rows, size_t cols,
                               int training, aoei_arena *arena);
+/* Returns the shape of the flow of a Flow module. */
+aoei_flow_shape aoei_module_flow_shape(const aoei_module *m);
 /* Returns the number of components of the output of the chain. */
 size_t aoei_module_chain_dims(const aoei_module *module, size_t n, size_t cols);
 /* Computes the output of the chain, c->value[c->n], for the first n_rows rows of c->value[0]. w: [AOEI_MODULE_WEIGHTS n]

@@ -69,7 +69,8 @@ static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_tr
 static int second_encoder(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     (void)highest;
     for (size_t i = 0; i < m->config.n_modules; i++)
-        if (m->config.modules[i].kind == AOEI_MODULE_DENSE || m->config.modules[i].kind == AOEI_MODULE_LAYERNORM)
+        if (m->config.modules[i].kind == AOEI_MODULE_DENSE || m->config.modules[i].kind == AOEI_MODULE_LAYERNORM ||
+            m->config.modules[i].kind == AOEI_MODULE_FLOW)
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: the model has trained layers after the pooling, which two encoders cannot share; start from "
                              "a model without them",

@@ -263,13 +263,13 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
 }
 
 /* Logs the pooling, the data type and the instruction set. Logs a warning if sentence-transformers does not support the
- * pooling. */
+ * pooling or the flow. */
 static void log_settings(const aoei_trainer *t) {
     char text[512];
     aoe_model_describe(t->base, text, sizeof text);
     aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s", text);
     const aoei_settings *s = &t->base->settings;
-    const char *limitation = !aoei_pooling_is_portable(s->pooling) ? aoei_settings_limits(s, text, sizeof text) : NULL;
+    const char *limitation = !aoei_settings_portable(s) ? aoei_settings_limits(s, text, sizeof text) : NULL;
     if (limitation && t->task->embeds)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limitation);
 }
