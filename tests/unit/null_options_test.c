@@ -187,6 +187,7 @@ static void call_training_functions(const char *dir) {
     MISSING(aoe_pretrain, "model", (test_model_context, NULL, &err));
     MISSING(aoe_init, "texts", (test_model_context, to, NULL, NULL, &err));
     MISSING(aoe_whiten, "texts", (test_model_context, dir, to, NULL, NULL, &err));
+    MISSING(aoe_flow, "texts", (test_model_context, dir, to, NULL, NULL, &err));
     MISSING(aoe_grid, "dev", (NULL, &grid, &err));
     MISSING(aoe_compare, "configurations", (NULL, &compared, &err));
     CALL(aoe_convert, (test_model_context, dir, to, NULL, NULL, &err));
