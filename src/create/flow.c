@@ -183,8 +183,8 @@ static int embed_files(flow_job *j, const char *from, aoe_error *err) {
     for (size_t i = 0; i < j->o->n_texts && !rc; i++)
         rc = embed_file(j, j->o->texts[i], err);
     if (!rc && j->texts < 2)
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: %zu texts are too few to fit a flow; give many more texts", j->o->texts[0],
-                       j->texts);
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: a flow needs at least 2 texts, but there %s %zu; give many more texts",
+                       j->o->texts[0], j->texts == 1 ? "is" : "are", j->texts);
     aoe_embedder_destroy(j->embedder);
     aoe_model_close(m);
     return rc;

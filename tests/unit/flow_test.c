@@ -377,7 +377,7 @@ static void rejected_options(void **state) {
     expect_rejected(bert, &o, AOE_ENUMERIC, "lower options.lr");
     o = defaults();
     o.texts = (const char *const *)&one;
-    expect_rejected(bert, &o, AOE_EFORMAT, "1 texts are too few to fit a flow");
+    expect_rejected(bert, &o, AOE_EFORMAT, "a flow needs at least 2 texts, but there is 1; give many more texts");
     o.texts = (const char *const *)&equal;
     expect_rejected(bert, &o, AOE_EFORMAT, "the embeddings of all 3 texts of the first batch are equal");
     o.texts = (const char *const *)&empty;
