@@ -68,7 +68,7 @@ static size_t step_delta(const step *t) {
 /* Returns step i of the flow; i is at most levels * depth. The values of step levels * depth are the sizes of the arrays. */
 static step step_at(const aoei_flow_shape *shape, size_t i) {
     step t = {.W = shape->width};
-    for (size_t level = 0; level <= i / shape->depth; level++) {
+    for (size_t level = 0; level * shape->depth <= i; level++) {
         const size_t n = i - level * shape->depth < shape->depth ? i - level * shape->depth : shape->depth;
         t.C = shape->dims >> level;
         t.H = t.C / 2;

@@ -10,7 +10,7 @@ cmp files named
 grep -c . files
 export AOE_MODELS=models AOE_DATA=data AOE_WORK=work TASK=stsb
 mkdir models data data/nli data/stsb data/llm
-tiny_model models/bert-base-uncased --positions 128
+tiny_model models/bert-base-uncased --positions 128 --layers 2
 "$AOE" init -q --shape tinyllama-1.1b --hidden 32 --layers 1 --heads 2 --kv-heads 1 --intermediate 48 --positions 128 \
     --tokenizer models/bert-base-uncased -o models/Llama-2-7b-hf
 "$AOE" init -q --shape ran-mini --hidden 32 --layers 1 --heads 2 --head-size 8 --window 8 --positions 128 \
@@ -32,6 +32,7 @@ while IFS= read -r file; do
     step="--batch-size 4 --accumulate 1 --cache-chunk 2 --max-steps 1 --warmup 0 -t 1"
     case $command in
     whiten) step="--dims 4" ;;
+    flow) step="--levels 1" ;;
     convert | 'eval suite') step= ;;
     train) ;;
     *) echo "$file: the first line names no command" && exit 3 ;;

@@ -238,7 +238,7 @@ static void independent_of_threads(void **state) {
 static void examples_of_tables(void **state) {
     (void)state;
     char *pairs = malloc(TEXTS * 256);
-    strcpy(pairs, "sentence1\tsentence2\tlabel\n");
+    sprintf(pairs, "sentence1\tsentence2\tlabel\n");
     for (size_t i = 0; i < 40; i += 2)
         sprintf(pairs + strlen(pairs), "%.*s\t%.*s\tperhaps\n", (int)text[i].len, text[i].data, (int)text[i + 1].len,
                 text[i + 1].data);
@@ -298,7 +298,7 @@ static void other_models(void **state) {
     aoei_st_writer *w;
     assert_int_equal(aoei_st_writer_open(&w, weights, &entry, 1, NULL), 0);
     for (size_t i = 0; i < tiny_vocab() * D; i++) {
-        const float v = (float)sin(1.7 * (double)(i % 997) + (double)(i / 97));
+        const float v = (float)sin(1.7 * (double)(i % 997) + (double)i / 97);
         assert_int_equal(aoei_st_writer_write(w, &v, sizeof v, NULL), 0);
     }
     assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
