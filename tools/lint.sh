@@ -51,7 +51,7 @@ table: base
 model: base nn tokenizer encoder modeldir
 modeldir: base tokenizer encoder
 dataset: base table nn model
-create: base tokenizer encoder modeldir model table
+create: base nn tokenizer encoder modeldir model table
 collect: base net table dataset
 annotate: base net table dataset
 eval: base nn model table stats
