@@ -130,7 +130,7 @@ static void activate(double *h, const double *b, const double *scale, size_t n, 
 }
 
 /* Computes h1, h2 and the change of q from p [H]. */
-static void couple(const aoei_flow *f, const step *t, const double *p, double *h1, double *h2, double *change) {
+static void run_network(const aoei_flow *f, const step *t, const double *p, double *h1, double *h2, double *change) {
     const double *v = f->value + t->parameter, *e = f->scale + t->parameter;
     multiply(h1, p, v + at_w1(t), t->H, t->W);
     activate(h1, v + at_b1(t), e + at_s1(t), t->W, 1);
@@ -174,7 +174,7 @@ static void forward_task(void *arg, size_t row, size_t worker) {
         const step t = step_at(&f->shape, i);
         double *y = kept + t.kept, *h1 = y + t.C, *h2 = h1 + t.W, *change = h2 + t.W;
         normalize(f, &t, y, x);
-        couple(f, &t, y, h1, h2, change);
+        run_network(f, &t, y, h1, h2, change);
         memcpy(x, y, t.C * sizeof *x);
         for (size_t k = 0; k < t.H; k++)
             x[t.H + k] += change[k];
@@ -213,7 +213,7 @@ void aoei_flow_inverse(const aoei_flow *f, size_t n) {
                 memcpy(x, z + D - t.C, t.C * sizeof *x);
             else if (ends_level(&f->shape, i))
                 memcpy(x + t.H, z + D - t.C, t.H * sizeof *x);
-            couple(f, &t, x, h1, h2, change);
+            run_network(f, &t, x, h1, h2, change);
             memcpy(y, x, t.C * sizeof *y);
             for (size_t k = 0; k < t.H; k++)
                 y[t.H + k] -= change[k];
