@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads and writes the folders of the modules that follow the pooling: the modules Dense, LayerNorm, Dropout and Normalize of
- * sentence-transformers, and the module Flow, which only aoe has. Each module is stored in a folder of the model directory. modules.json or aoe.json contains the list
- * of the folders (aoei_settings.modules). aoe always writes the weights as float32.
+ * sentence-transformers, and the module Flow, which only aoe has. Each module is stored in a folder of the model directory.
+ * modules.json or aoe.json contains the list of the folders (aoei_settings.modules). aoe always writes the weights as float32.
  */
 #ifndef AOEI_MODELDIR_POOLED_MODULES_H
 #define AOEI_MODELDIR_POOLED_MODULES_H
