@@ -86,6 +86,8 @@ typedef struct aoe_objective_result {
                               weighted term */
     double layers;         /* training with aoe_layer_options: sum of the terms that compare the vectors of hidden states with
                               their targets (adaptive: without weights; ESE: with weights); otherwise 0 */
+    double detection;      /* loss of the discriminator of AOE_METHOD_DIFFCSE before it is multiplied by w_detection; otherwise
+                              0. `total` includes the weighted term */
     size_t ordered_pairs;  /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
     size_t positive_pairs; /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
 } aoe_objective_result;

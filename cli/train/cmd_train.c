@@ -62,6 +62,7 @@ static void format_step(const aoe_train_event *e, char *out, size_t size) {
         {"regression", e->loss.regression},
         {"teacher", e->loss.teacher},
         {"layers", e->loss.layers},
+        {"detection", e->loss.detection},
     };
     size_t used = 0;
     out[0] = 0;

@@ -35,7 +35,8 @@ enum {
     AOEI_STREAM_VIEW = 18,
     AOEI_STREAM_LAYERS = 19,
     AOEI_STREAM_ESE = 20,
-    AOEI_STREAM_FLOW = 21
+    AOEI_STREAM_FLOW = 21,
+    AOEI_STREAM_REPLACE = 22
 };
 
 /* A sequential generator for one stream: counter = (index low, index high, substream, stream), key = seed. */

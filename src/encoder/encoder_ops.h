@@ -28,6 +28,13 @@ typedef struct aoei_encoder_taps {
     const aoei_tensor *grad;
 } aoei_encoder_taps;
 
+/* Vectors that replace the embedding output of the first token of each text, without position embedding, norm and dropout
+ * (DiffCSE). Only transformers support them, in training. */
+typedef struct aoei_first_vectors {
+    aoei_tensor value; /* [n_texts, D] vectors, of the type mode.type */
+    aoei_tensor grad;  /* [n_texts, D] float32; the backward pass sets it to the gradient of `value` */
+} aoei_first_vectors;
+
 /* Dropout of one optimizer step. Functions take a pointer to this struct; NULL means no dropout. */
 typedef struct aoei_encoder_dropout {
     double hidden;    /* dropout probability for hidden states */
@@ -49,12 +56,13 @@ typedef struct aoei_encoder_state {
     aoei_tensor mean; /* [N, D] float32 weighted mean of hidden states (layer_pooling.h), the input of the pooling; absent: the
                          input of the pooling is the last hidden state */
     /* Convolutions between the encoder and the pooling (token_convolution.h); absent if the model has none */
-    aoei_tensor tokens;            /* [N, aoei_token_width] float32 output of the convolutions, the input of the pooling */
-    aoei_tensor grad_tokens;       /* [N, aoei_token_width] float32 gradient of `tokens`; used in training only */
-    aoei_tensor unfolded;          /* [N, D k] float32 buffer, where k is the largest kernel size */
-    aoei_tensor token_workspace;   /* packing workspace of the convolutions */
-    aoei_tensor grad_mean;         /* [N, D] float32 gradient of `mean`; used in training only */
-    const aoei_encoder_taps *taps; /* gradients that the backward pass adds, set by the caller, borrowed; NULL: none */
+    aoei_tensor tokens;              /* [N, aoei_token_width] float32 output of the convolutions, the input of the pooling */
+    aoei_tensor grad_tokens;         /* [N, aoei_token_width] float32 gradient of `tokens`; used in training only */
+    aoei_tensor unfolded;            /* [N, D k] float32 buffer, where k is the largest kernel size */
+    aoei_tensor token_workspace;     /* packing workspace of the convolutions */
+    aoei_tensor grad_mean;           /* [N, D] float32 gradient of `mean`; used in training only */
+    const aoei_encoder_taps *taps;   /* gradients that the backward pass adds, set by the caller, borrowed; NULL: none */
+    const aoei_first_vectors *first; /* vectors of the first tokens, set by the caller, borrowed; NULL: their embeddings */
     aoei_tensor grad_tap; /* [N, D] float32 gradient of one hidden state that comes from `taps`; absent unless mode.taps is 1 */
     void *own;            /* private state of the encoder's implementation */
 } aoei_encoder_state;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The transformer encoder: memory layout, embedding, loop over the layers, and final norm. The configuration selects the
  * variant. The embedding output is dropout(norm(word + position + token type)) (Devlin et al. 2019). The cuts of a batch
- * (nn/cut.h) are applied after this dropout, and before the projection of models whose embeddings have another size. Pre-norm
- * models have an additional norm after the last layer (Touvron et al. 2023).
+ * (nn/cut.h) are applied after this dropout, and before the projection of models whose embeddings have another size. Vectors of
+ * first tokens (aoei_first_vectors) replace the result. Pre-norm models have an additional norm after the last layer (Touvron
+ * et al. 2023).
  */
 #include "encoder/transformer.h"
 
@@ -24,6 +25,7 @@
 #include "nn/layernorm.h"
 #include "nn/linear.h"
 #include "nn/rope.h"
+#include "nn/rows.h"
 #include "nn/score_bias.h"
 #include "nn/tensor.h"
 
@@ -243,6 +245,9 @@ static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const 
     const size_t n = batch->n_tokens;
     const aoei_transformer_state *t = s->own;
     embedding_forward(ctx, c, w, batch, s, drop);
+    if (s->first)
+        aoei_rows_put(ctx, aoei_tensor_rows(s->hidden[0], 0, n), aoei_tensor_rows(s->first->value, 0, batch->n_texts),
+                      batch->offsets);
     aoei_layer_pooling_add(ctx, c, w, s, 0, n);
     if (c->rope.theta > 0)
         aoei_rope_table(ctx, aoei_tensor_rows(t->rope, 0, n), &c->rope, batch);
@@ -300,6 +305,12 @@ static int tap_gradient(const aoe_context *ctx, const aoei_encoder_config *c, co
     return 1;
 }
 
+/* Moves the rows of d [N, D], the gradient of the embedding output, that belong to vectors of first tokens. */
+static void first_backward(const aoe_context *ctx, const aoei_batch *batch, const aoei_first_vectors *first, aoei_tensor d) {
+    aoei_rows_gather(ctx, aoei_tensor_rows(first->grad, 0, batch->n_texts), d, batch->offsets);
+    aoei_rows_clear(ctx, d, batch->offsets, batch->n_texts);
+}
+
 /* s->grad_last [N, D] contains the gradient of the last hidden state. The backward pass of each layer overwrites the gradient
  * of its output by the gradient of its input. */
 static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_tensor *grads,
@@ -327,6 +338,8 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
     }
     if (t->score_grads.rows)
         aoei_score_bias_reduce(grads[AOEI_W_SCORE_BIAS], aoei_tensor_rows(t->score_grads, 0, batch->n_texts * c->heads));
+    if (s->first)
+        first_backward(ctx, batch, s->first, d);
     if (c->lora.r) /* in a model with adapters, the embedding is frozen, so its gradients are not needed */
         return;
     aoei_relative_backward(ctx, c, w, grads, t);

@@ -58,6 +58,19 @@ void aoei_rows_scatter(const aoe_context *ctx, aoei_tensor to, aoei_tensor from,
     aoei_rows_put(ctx, to, from, index);
 }
 
+static void clear_task(void *arg, size_t task, size_t worker) {
+    const rows_job *j = arg;
+    const size_t first = task * ROWS, end = first + ROWS < j->n ? first + ROWS : j->n;
+    (void)worker;
+    for (size_t i = first; i < end; i++)
+        memset(aoei_tensor_at(j->to, j->index[i], 0), 0, j->to.cols * aoei_dtype_size(j->to.type));
+}
+
+void aoei_rows_clear(const aoe_context *ctx, aoei_tensor to, const uint32_t *index, size_t n) {
+    rows_job j = {.to = to, .index = index, .n = n};
+    aoei_parallel_for(ctx->pool, (n + ROWS - 1) / ROWS, clear_task, &j);
+}
+
 /* Adds row i of `from` to row index[i] of `to`, for each row i of a task. */
 static void add_task(void *arg, size_t task, size_t worker) {
     const rows_job *j = arg;

@@ -22,5 +22,7 @@ void aoei_rows_put(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, con
 /* Adds row i of `from` to row index[i] of `to`, for all rows i of `from`. The tensors are float32. Every index occurs at most
  * once. */
 void aoei_rows_add(const aoe_context *ctx, aoei_tensor to, aoei_tensor from, const uint32_t *index);
+/* Sets the rows index[i] of `to` to 0, for all i below n. */
+void aoei_rows_clear(const aoe_context *ctx, aoei_tensor to, const uint32_t *index, size_t n);
 
 #endif

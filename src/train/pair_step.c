@@ -69,6 +69,13 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
         return code;
     lay_out_vectors(s, arena, max_arity(o) * o->pairs);
     lay_out_taps(s, arena, max_arity(o) * o->pairs);
+    if (c->discriminator) {
+        const int discriminator = aoei_discriminator_layout(&s->discriminator, ctx, c, arena, s->o.chunk_tokens,
+                                                            max_arity(o) * s->o.chunk_pairs, o->longest, mode, err);
+        if (discriminator)
+            return discriminator;
+        s->discriminator.replacement = *o->replacement;
+    }
     return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_arity(o) * s->o.chunk_pairs, o->longest, mode,
                                err);
 }
@@ -104,6 +111,8 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
+    if (c->discriminator && (code = aoei_discriminator_create(&s->discriminator, c, s->o.chunk_tokens, err)))
+        return code;
     if (s->o.prefixes && (code = aoei_matryoshka_create(&s->matryoshka, texts, dims, c->head_rows, c->head_cols, err)))
         return code;
     return s->o.layers
@@ -136,6 +145,7 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     aoei_free(s->chunk_offsets);
     aoei_matryoshka_destroy(&s->matryoshka);
     aoei_layer_loss_destroy(&s->layers);
+    aoei_discriminator_destroy(&s->discriminator);
     aoei_aligned_free(s->workspace);
     memset(s, 0, sizeof *s);
 }
@@ -164,6 +174,11 @@ static aoei_batch chunk_of(const aoei_pair_step *s, size_t first, size_t n) {
     return b;
 }
 
+/* Returns the number of encoders among which the texts of the batch are divided. */
+static size_t text_encoders(const aoei_pair_step *s) {
+    return s->config.discriminator ? 1 : s->params.encoders;
+}
+
 /* A range of texts that one encoder encodes at a time. */
 typedef struct chunk {
     size_t encoder;   /* 0, or 1 for the second encoder */
@@ -173,19 +188,19 @@ typedef struct chunk {
 
 /* Returns the number of texts of a full chunk. */
 static size_t chunk_texts(const aoei_pair_step *s) {
-    return s->arity * s->o.chunk_pairs / s->params.encoders;
+    return s->arity * s->o.chunk_pairs / text_encoders(s);
 }
 
 /* Returns the number of chunks of one encoder. */
 static size_t chunks_per_encoder(const aoei_pair_step *s) {
-    const size_t texts = s->buffer.batch.n_texts / s->params.encoders, step = chunk_texts(s);
+    const size_t texts = s->buffer.batch.n_texts / text_encoders(s), step = chunk_texts(s);
     return (texts + step - 1) / step;
 }
 
 /* Returns chunk k of the batch. With a second encoder, the first half of the texts in the buffer belongs to the first encoder
  * and the second half to the second encoder, and the rows of s->pooled alternate between the encoders. */
 static chunk chunk_at(const aoei_pair_step *s, size_t k) {
-    const size_t encoders = s->params.encoders, texts = s->buffer.batch.n_texts / encoders, step = chunk_texts(s);
+    const size_t encoders = text_encoders(s), texts = s->buffer.batch.n_texts / encoders, step = chunk_texts(s);
     const size_t encoder = k / chunks_per_encoder(s), first = k % chunks_per_encoder(s) * step;
     const size_t n = texts - first < step ? texts - first : step;
     return (chunk){.encoder = encoder, .batch = chunk_of(s, encoder * texts + first, n), .first = first};
@@ -193,7 +208,7 @@ static chunk chunk_at(const aoei_pair_step *s, size_t k) {
 
 /* Returns the rows of t [arity * B, hidden] that belong to the texts of a chunk. */
 static aoei_tensor chunk_rows(const aoei_pair_step *s, const chunk *c, aoei_tensor t) {
-    const size_t encoders = s->params.encoders, n = c->batch.n_texts;
+    const size_t encoders = text_encoders(s), n = c->batch.n_texts;
     return encoders == 1 ? aoei_tensor_rows(t, c->first, n)
                          : aoei_tensor_every(t, encoders * c->first + c->encoder, encoders, n);
 }
@@ -369,12 +384,28 @@ static int token_gradient(aoei_pair_step *s, const aoe_objective_options *o, con
     return code;
 }
 
+/* Adds the loss of the discriminator, whose gradient is added to that of the projected embeddings. */
+static int detect_replacements(aoei_pair_step *s, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
+                               aoe_error *err) {
+    aoei_discriminator *d = &s->discriminator;
+    int code = AOE_OK;
+    aoei_discriminator_begin(d, s->ctx, &s->config, &s->params, s->buffer.batch.n_tokens);
+    for (size_t k = 0; k < chunks_per_encoder(s) && !code; k++) {
+        const chunk c = chunk_at(s, k);
+        code = aoei_discriminator_chunk(d, s->ctx, &s->config, &s->params, &c.batch, chunk_rows(s, &c, s->projected),
+                                        chunk_rows(s, &c, s->d_projected), drop, scale, err);
+    }
+    if (!code)
+        aoei_discriminator_end(d, s->ctx, &s->config, &s->params, scale, result);
+    return code;
+}
+
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err) {
     if (s->o.loss->of_tokens)
         return token_gradient(s, o, drop, scale, result, err);
-    const size_t texts = s->buffer.batch.n_texts, chunks = s->params.encoders * chunks_per_encoder(s);
+    const size_t texts = s->buffer.batch.n_texts, chunks = text_encoders(s) * chunks_per_encoder(s);
     aoei_tensor last = {0};
     for (size_t k = 0; k < chunks; k++) {
         const chunk c = chunk_at(s, k);
@@ -385,15 +416,17 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
     if (s->o.layers)
         taps_forward(s, texts, drop ? &modules : NULL);
     layers_forward(s, texts, drop ? &modules : NULL);
-    const int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o,
-                                  label, group, scale, result, err);
+    int code = compute_loss(s, aoei_tensor_rows(s->projected, 0, texts), aoei_tensor_rows(s->d_projected, 0, texts), o, label,
+                            group, scale, result, err);
+    if (!code && s->config.discriminator)
+        code = detect_replacements(s, drop, scale, result, err);
     if (!code && s->o.layers)
         taps_backward(s, texts, drop ? &modules : NULL, scale);
     if (!code)
         layers_backward(s, texts, drop ? &modules : NULL);
     /* The gradient of an encoder is summed in the order of its chunks. If every encoder has one chunk, the last chunk comes
      * first, because its activations are still available. */
-    const int reversed = chunks == s->params.encoders;
+    const int reversed = chunks == text_encoders(s);
     for (size_t k = 0; k < chunks && !code; k++) {
         const chunk c = chunk_at(s, reversed ? chunks - 1 - k : k);
         if (chunks > 1 && !(reversed && k == 0))

@@ -9,7 +9,9 @@
  * of the text in the step, not on its index in the chunk. The gradient of each weight is summed in the order of the tokens of
  * the batch. Therefore, float32 results are bit-identical for all chunk sizes. If there is a second encoder (config.twin), an
  * example has two texts. The first encoder encodes the first text and the second encoder the second text. The buffer contains
- * the first texts of all examples, followed by the second texts of all examples.
+ * the first texts of all examples, followed by the second texts of all examples. If the second encoder is a discriminator
+ * (config.discriminator), the first encoder encodes all texts, and the loss of the discriminator is added
+ * (train/discriminator.h).
  */
 #ifndef AOEI_TRAIN_PAIR_STEP_H
 #define AOEI_TRAIN_PAIR_STEP_H
@@ -19,6 +21,7 @@
 #include "encoder/encoder.h"
 #include "encoder/params.h"
 #include "loss/distill_objective.h"
+#include "train/discriminator.h"
 #include "train/layer_loss.h"
 #include "train/matryoshka.h"
 #include "train/step_loss.h"
@@ -41,6 +44,7 @@ typedef struct aoei_pair_step_options {
                                    computed for whole vectors; borrowed */
     const aoe_layer_options
         *layers; /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is none; borrowed */
+    const aoei_replacement *replacement; /* tokens of the discriminator, if there is one, copied; otherwise NULL */
 } aoei_pair_step_options;
 
 /* Parameters and buffers that all training steps use. In the shapes, B is the maximum number of examples in a batch, hidden
@@ -77,9 +81,10 @@ typedef struct aoei_pair_step {
     /* [layers.max + 1] each [arity * B, hidden]: pooled vectors of the hidden states of the step, which the backward pass
      * replaces by their gradients, and a copy of `pooled` while the modules are applied to them; in `arena` */
     aoei_tensor *tap_pooled;
-    aoei_tensor *tap_grad;  /* [config.layers] rows of tap_pooled of a chunk, by hidden state (aoei_encoder_taps); in `arena` */
-    void *workspace;        /* [workspace_bytes] workspace of the objectives; owned */
-    size_t workspace_bytes; /* size of `workspace` in bytes */
+    aoei_tensor *tap_grad; /* [config.layers] rows of tap_pooled of a chunk, by hidden state (aoei_encoder_taps); in `arena` */
+    aoei_discriminator discriminator; /* zeroed unless config.discriminator is 1; the caller sets its key before each step */
+    void *workspace;                  /* [workspace_bytes] workspace of the objectives; owned */
+    size_t workspace_bytes;           /* size of `workspace` in bytes */
 } aoei_pair_step;
 
 /* Allocates all memory of a step. After this call, the caller sets the parameters (aoei_params_load). Errors: AOE_ENOMEM. */

@@ -207,7 +207,7 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
         return AOE_OK;
     const aoe_embedder_options e = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = t->o->batch_tokens};
     code = aoe_embedder_create(&t->embedder, t->view, &e, err);
-    if (!code && t->params->encoders > 1)
+    if (!code && t->params->encoders > 1 && !t->base->config.discriminator)
         code = aoei_model_view(&t->twin_view, t->base, aoei_params_values(t->params, 1), err);
     return !code && t->twin_view ? aoe_embedder_create(&t->twin_embedder, t->twin_view, &e, err) : code;
 }

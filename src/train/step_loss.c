@@ -37,6 +37,7 @@ void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, d
     sum->classification += r->classification * weight;
     sum->teacher += r->teacher * weight;
     sum->layers += r->layers * weight;
+    sum->detection += r->detection * weight;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
 }

@@ -125,6 +125,8 @@ static json_t *event_json(const aoe_train_event *e) {
         bad |= set_real(o, "teacher", e->loss.teacher);
         if (e->loss.layers > 0)
             bad |= set_real(o, "layers", e->loss.layers);
+        if (e->loss.detection > 0)
+            bad |= set_real(o, "detection", e->loss.detection);
         bad |= set_real(o, "accuracy", e->accuracy);
         bad |= set_real(o, "lr", e->lr);
         bad |= set_real(o, "grad_norm", e->grad_norm);

@@ -75,7 +75,8 @@ struct aoei_trainer {
     aoe_model *base;             /* checkpoint if the run resumes, otherwise the initial model; owned */
     aoe_model *view;             /* model with the trained weights, and with the settings and files of `base`; owned */
     aoe_embedder *embedder;      /* embedder that uses `view` for evaluation; NULL if it is not needed; owned */
-    aoe_model *twin_view;        /* model with the weights of the second encoder; NULL if there is none; owned */
+    aoe_model *twin_view;        /* model with the weights of the second encoder, which may become the result; NULL if there is
+                                    none; owned */
     aoe_embedder *twin_embedder; /* embedder that uses `twin_view`; owned */
     aoei_params *params;         /* parameters to train; borrowed from the task */
     float *best;                 /* [params->count] best weights so far; NULL if the run does not evaluate; owned. If there is a

@@ -408,6 +408,8 @@ void bert_reference_forward(bert_reference *r) {
         const size_t begin = r->batch->offsets[text], T = r->batch->offsets[text + 1] - begin;
         double *x = r->last + begin * D;
         embedding(r, x, text, T);
+        if (r->first_vectors)
+            memcpy(x, r->first_vectors + text * D, D * sizeof *x);
         memcpy(r->first + begin * D, x, T * D * sizeof *x);
         double *mean = aoei_pools_mean_state(c) ? calloc(T * D, sizeof *mean) : NULL;
         for (size_t l = 0; l < c->layers; l++) {

@@ -18,6 +18,8 @@ typedef struct bert_reference {
     double **weights;                 /* [slots] row-major weights in double, owned; NULL: the weight is absent */
     double *first, *last;             /* [N, D] hidden states before the first layer and after the last layer, or the
                                          weighted mean of hidden states; owned */
+    const double *first_vectors;      /* [n_texts, D] vectors that replace the embedding output of the first token of each text
+                                         (DiffCSE), set by the test, borrowed; NULL: none */
     double *states; /* [layers + 1, N, D] all hidden states, of which the last one follows the final norm; allocated by the
                        test, owned; NULL: not stored */
 } bert_reference;
