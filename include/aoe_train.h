@@ -342,6 +342,10 @@ typedef enum aoe_method {
     AOE_METHOD_CONSERT_SUP,
     /* texts of any file; three convolutions follow the encoder and remain in the model; no fields (IS-BERT) */
     AOE_METHOD_IS_BERT,
+    /* texts of any file; SIMCSE_UNSUP with a projection of its own, plus a discriminator that detects, given the embedding of a
+     * text, which tokens the masked language model `generator` has replaced; the discriminator is not saved; tau_ibn,
+     * generator, w_detection, mask_rate */
+    AOE_METHOD_DIFFCSE,
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -434,9 +438,13 @@ typedef struct aoe_train_options {
     aoe_layer_options layers; /* losses on the hidden states of all layers; default: none */
     /* CT: number of random pairs that are added to each text as negatives; default 7 */
     size_t negatives;
-    aoe_dev_fn evaluate; /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
-                            last model is kept */
-    void *evaluate_user; /* first argument of evaluate */
+    const char *generator; /* DIFFCSE: model directory of a masked language model with the vocabulary of the model, which
+                              replaces tokens; required; NULL (default): none */
+    double w_detection;    /* DIFFCSE: weight of the loss of the discriminator; default 0.005 */
+    double mask_rate;      /* DIFFCSE: probability that a token is selected for masking, above 0 and at most 1; default 0.3 */
+    aoe_dev_fn evaluate;   /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
+                              last model is kept */
+    void *evaluate_user;   /* first argument of evaluate */
     uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set. A run cannot be resumed with another value. 0 (default):
                                  not checked */
     const char *dev_name;     /* name of the dev set in aoe.json; NULL without a dev set */

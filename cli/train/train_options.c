@@ -281,6 +281,24 @@ static const cli_option objective_table[] = {
      .min = 1,
      .max = 1000,
      .help = "ct: number of pairs of random texts that are added to each text as negatives"},
+    {.name = "generator",
+     .kind = CLI_MODEL,
+     .value = "DIR",
+     AT(t.generator),
+     .help = "diffcse: masked language model that replaces tokens, whose vocabulary must be that of the model; required",
+     .fallback = "none"},
+    {.name = "w-detection",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.w_detection),
+     .help = "diffcse: weight of the loss of the discriminator, which detects replaced tokens"},
+    {.name = "mask-rate",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.mask_rate),
+     .min = 1e-6,
+     .max = 1,
+     .help = "diffcse: probability that a token is selected for masking"},
     {.name = "guide-margin",
      .kind = CLI_REAL,
      .value = "X",
@@ -585,7 +603,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         GUIDE = 4096,
         FEATURES = 8192,
         NEGATIVES = 16384,
-        VIEWS = 32768
+        VIEWS = 32768,
+        GENERATOR = 65536
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -600,6 +619,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_GIST] = TAU_IBN | POSITIVES | GUIDE,
         [AOE_METHOD_CT] = NEGATIVES,
         [AOE_METHOD_CT_IN_BATCH] = TAU_IBN,
+        [AOE_METHOD_DIFFCSE] = TAU_IBN | GENERATOR,
         [AOE_METHOD_CONSERT] = TAU_IBN | VIEWS,
         [AOE_METHOD_CONSERT_SUP] = TAU_IBN | VIEWS | CLASSES | FEATURES,
     };
@@ -614,7 +634,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         {"classes", CLASSES},       {"no-projection", PROJECTION}, {"new-head", HEAD},
         {"directions", DIRECTIONS}, {"joint", DIRECTIONS},         {"guide-margin", GUIDE},
         {"guide-relative", GUIDE},  {"features", FEATURES},        {"negatives", NEGATIVES},
-        {"views", VIEWS},
+        {"views", VIEWS},           {"generator", GENERATOR},      {"w-detection", GENERATOR},
+        {"mask-rate", GENERATOR},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))
@@ -666,6 +687,7 @@ static void set_defaults(cli_train_config *o, aoe_method method) {
     aoe_train_options_defaults(&o->t);
     aoe_train_method_defaults(&o->t, method);
     o->model.o.pooling = o->t.args.model_options.pooling;
+    o->model.o.max_length = o->t.args.model_options.max_length;
     aoe_table_options_defaults(&o->table);
     aoe_table_options_defaults(&o->dev_table);
 }

@@ -87,6 +87,9 @@ static const field method_fields[] = {
     FIELD("views[1].kind", INTEGER, views[1].kind),
     FIELD("views[1].rate", REAL, views[1].rate),
     FIELD("negatives", COUNT, negatives),
+    FIELD("generator", TEXT, generator),
+    FIELD("w_detection", REAL, w_detection),
+    FIELD("mask_rate", REAL, mask_rate),
     FIELD("matryoshka_per_step", COUNT, matryoshka_per_step),
     FIELD("new_head", INTEGER, new_head),
 };

@@ -38,6 +38,8 @@ typedef struct aoei_method {
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
     int twin;                        /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
+    int generator;                   /* 1: a generator replaces tokens for a discriminator (train/generator.h); `layer` sets
+                                        config.discriminator */
     int negatives;                   /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
     int scales_labels;               /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
     /* Sets the options whose defaults differ from those of aoe_train_options_defaults. NULL: there are none. */

@@ -11,6 +11,7 @@
 #include "train/method_consert.h"
 #include "train/method_cross_encoder.h"
 #include "train/method_ct.h"
+#include "train/method_diffcse.h"
 #include "train/method_directions.h"
 #include "train/method_is_bert.h"
 #include "train/method_sbert.h"
@@ -36,6 +37,7 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_CONSERT] = &aoei_method_consert,
     [AOE_METHOD_CONSERT_SUP] = &aoei_method_consert_sup,
     [AOE_METHOD_IS_BERT] = &aoei_method_is_bert,
+    [AOE_METHOD_DIFFCSE] = &aoei_method_diffcse,
 };
 
 const char *aoe_method_name(aoe_method m) {

@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/random.h"
+#include "train/generator.h"
 #include "train/layer_loss.h"
 #include "train/matryoshka.h"
 #include "train/pair_step.h"
@@ -44,6 +46,7 @@ typedef struct pair_task {
     int warned;                 /* 1: the warning about unused examples was already logged */
     int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
     aoei_teacher teacher;       /* embeddings that the teacher computed */
+    aoei_generator generator;   /* generator of the method; zeroed if it has none */
     aoei_views views;           /* transformations of the texts of a batch; zeroed if there are none */
     aoei_pair_step step;        /* computes losses and gradients */
     double *labels;             /* [B] labels of the batch; owned */
@@ -65,6 +68,8 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->w_teacher = 1;
     o->label_max = AOE_AUTO;
     o->negatives = 7;
+    o->w_detection = 0.005;
+    o->mask_rate = 0.3;
     o->classes = AOE_AUTO;
     aoei_layer_options_defaults(&o->layers);
     aoe_lora_defaults(&o->lora);
@@ -200,6 +205,13 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
     return code || !p->method->layer ? code : p->method->layer(p->o, t->base, highest, err);
 }
 
+static int open_generator(pair_task *p, const aoei_trainer *t, aoe_error *err) {
+    int code = aoei_generator_open(&p->generator, t->base, p->o->generator, p->o->mask_rate, err);
+    for (size_t i = 0; i < p->o->n_data && !code; i++)
+        code = aoei_generator_check_texts(&p->generator, &p->sources[i].data.tokens, p->o->data[i].path, err);
+    return code;
+}
+
 static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
     const size_t n = p->o->n_data;
@@ -212,6 +224,8 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = open_teacher(p, t, err);
     if (!code)
         code = load_sources(p, t, files, err);
+    if (!code && p->method->generator)
+        code = open_generator(p, t, err);
     if (!code)
         code = aoei_matryoshka_check_model(p->o, t->base, &t->ctx->log, err);
     if (!code)
@@ -279,6 +293,19 @@ static int describe_teacher(const pair_task *p, json_t *r) {
     return bad;
 }
 
+/* Adds the generator and a fingerprint of its weights to the record r. Returns a nonzero value if out of memory. */
+static int describe_generator(const pair_task *p, json_t *r) {
+    char fingerprint[24];
+    if (!p->method->generator)
+        return 0;
+    snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->generator.fingerprint);
+    char *name = aoei_hub_model_name(p->o->generator);
+    int bad = !name || json_object_set_new(r, "generator", aoei_name_json(name));
+    aoei_free(name);
+    bad |= json_object_set_new(r, "generator_fingerprint", json_string(fingerprint));
+    return bad;
+}
+
 static int describe(const aoei_task *task, json_t *r) {
     const pair_task *p = task->self;
     const aoe_train_options *o = p->o;
@@ -314,6 +341,7 @@ static int describe(const aoei_task *task, json_t *r) {
         bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
     if (p->method->describe)
         bad |= p->method->describe(o, r);
+    bad |= describe_generator(p, r);
     bad |= aoei_matryoshka_describe(o, r);
     bad |= aoei_layer_loss_describe(o, r);
     bad |= describe_teacher(p, r);
@@ -364,6 +392,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     int code = p->method->check_model ? p->method->check_model(p->o, t->base, has_dropout, err) : AOE_OK;
     if (code)
         return code;
+    const aoei_replacement replacement = {
+        .replace = aoei_generator_replace, .self = &p->generator, .weight = p->o->w_detection};
     const size_t factor = pairs_per_example(p);
     const size_t pairs = factor * (p->o->batch_size < task->examples ? p->o->batch_size : task->examples);
     aoei_pair_step_options step = {.pairs = pairs,
@@ -376,12 +406,16 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                                    .loss = p->method->step_loss,
                                    .teacher_dims = p->has_teacher ? p->teacher.dims : 0,
                                    .prefixes = p->o->n_matryoshka ? p->o->matryoshka : NULL,
-                                   .layers = p->o->layers.adaptive || p->o->layers.ese ? &p->o->layers : NULL};
+                                   .layers = p->o->layers.adaptive || p->o->layers.ese ? &p->o->layers : NULL,
+                                   .replacement = p->method->generator ? &replacement : NULL};
     code = measure(p, pairs, &step.longest, &step.tokens, err);
     if (!code && step.chunk_pairs)
         code = measure(p, step.chunk_pairs, &step.longest, &step.chunk_tokens, err);
     if (!code)
         code = aoei_pair_step_create(&p->step, t->ctx, &t->base->config, &step, err);
+    if (!code && p->method->generator)
+        code = aoei_generator_lay_out(&p->generator, step.chunk_pairs ? step.chunk_tokens : step.tokens,
+                                      p->arity * (step.chunk_pairs ? step.chunk_pairs : pairs), step.longest, err);
     if (!code && has_views(p))
         code = aoei_views_create(&p->views, &t->base->config, p->arity * pairs, step.tokens, step.longest, err);
     if (code)
@@ -456,6 +490,8 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
     }
     if (p->views.cuts)
         aoei_views_begin_step(&p->views, t->o->seed, step);
+    if (p->method->generator)
+        aoei_dropout_key(p->step.discriminator.key, t->o->seed, step);
     for (size_t i = first; i < first + n; i++) {
         const aoei_planned_batch *batch = &p->batches.batch[i];
         const aoei_file_loss *file_loss = &p->losses[batch->source];
@@ -506,6 +542,7 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
     code = aoei_train_run(ctx, &o->args, &p.task, err);
     aoei_pair_step_destroy(&p.step);
     aoei_views_destroy(&p.views);
+    aoei_generator_destroy(&p.generator);
     aoei_batches_destroy(&p.batches);
     aoei_teacher_destroy(&p.teacher);
     for (size_t i = 0; p.sources && i < o->n_data; i++)

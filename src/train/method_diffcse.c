@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ * The method diffcse (DiffCSE, Chuang et al. 2022): the contrastive loss of SimCSE, after a head with batch normalization, plus
+ * the loss of a discriminator (train/discriminator.h) that detects the tokens that a masked language model has replaced
+ * (train/generator.h). The head, the discriminator, its classifier and the generator are not saved with the model.
+ */
+#include "train/method_diffcse.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "loss/detection_objective.h"
+#include "model/extra_layers.h"
+#include "tokenizer/tokenizer.h"
+#include "train/discriminator.h"
+
+static int check(const aoe_train_options *o, aoe_error *err) {
+    if (!o->generator)
+        return aoei_fail(err, AOE_EARG,
+                         "options.method diffcse needs a generator that replaces tokens; set options.generator to a masked "
+                         "language model with the vocabulary of the model");
+    if (!(o->w_detection >= 0 && isfinite(o->w_detection)))
+        return aoei_fail(err, AOE_EARG, "options.w_detection is %g; give a finite number of at least 0", o->w_detection);
+    if (!(o->mask_rate > 0 && o->mask_rate <= 1))
+        return aoei_fail(err, AOE_EARG, "options.mask_rate is %g; give a number above 0, at most 1", o->mask_rate);
+    if (aoei_has_teacher(o))
+        return aoei_fail(err, AOE_EARG,
+                         "options.teacher: options.method diffcse trains a projection of the embeddings, but a teacher has no "
+                         "projection; choose another method");
+    if (o->n_matryoshka)
+        return aoei_fail(err, AOE_EARG,
+                         "options.matryoshka: the discriminator of options.method diffcse needs whole embeddings; choose "
+                         "another method");
+    if (o->layers.adaptive || o->layers.ese)
+        return aoei_fail(err, AOE_EARG,
+                         "options.layers: the batch normalization of options.method diffcse is only defined for the last "
+                         "hidden state; choose another method");
+    return aoei_check_plain_texts(o, err);
+}
+
+static int check_model(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
+    if (!has_dropout)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: without dropout both embeddings of a text are equal, so options.method diffcse cannot learn; set "
+                         "options.dropout to 0.1",
+                         o->args.model);
+    return aoei_discriminator_supports(&m->config)
+               ? AOE_OK
+               : aoei_fail(err, AOE_EUNSUPPORTED,
+                           "%s: the discriminator of options.method diffcse must be a transformer without convolutions whose "
+                           "pooling uses the last hidden state; choose another model or options.pooling",
+                           o->args.model);
+}
+
+static void defaults(aoe_train_options *o) {
+    o->batch_size = 64;
+    o->args.lr = 7e-6;
+    o->args.epochs = 2;
+    o->args.warmup = 0;
+    o->args.weight_decay = 0;
+    o->args.model_options.pooling = AOE_POOLING_CLS;
+    o->args.model_options.max_length = 32;
+}
+
+static int describe(const aoe_train_options *o, json_t *record) {
+    int bad = json_object_set_new(record, "w_detection", json_real(o->w_detection));
+    bad |= json_object_set_new(record, "mask_rate", json_real(o->mask_rate));
+    bad |= json_object_set_new(
+        record, "dropped_parts",
+        json_pack("[s,s,s,s]", "projection head", "discriminator", "classifier of the discriminator", "generator"));
+    return bad;
+}
+
+static void weights(aoe_objective_options *j, aoe_example_kind kind) {
+    (void)kind;
+    j->w_cosine = j->w_angle = j->w_cln = 0;
+    j->w_ibn = 1;
+}
+
+/* Adds the head, the second encoder as the discriminator, and its classifier. */
+static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    const size_t in = aoei_vector_dims(&m->config), out = m->config.hidden, wide = 2 * out;
+    (void)highest;
+    const aoei_module head[] = {
+        {.kind = AOEI_MODULE_DENSE, .in = in, .out = wide, .no_bias = 1},
+        {.kind = AOEI_MODULE_BATCHNORM, .in = wide, .out = wide, .activation = AOEI_DENSE_RELU},
+        {.kind = AOEI_MODULE_DENSE, .in = wide, .out = out, .no_bias = 1},
+        {.kind = AOEI_MODULE_BATCHNORM, .in = out, .out = out, .no_bias = 1},
+    };
+    m->config.twin = m->config.discriminator = 1;
+    aoei_log_write(&m->ctx->log, AOE_LOG_INFO,
+                   "the head, the discriminator and its classifier are only used in training; the saved model consists of the "
+                   "encoder and its pooling");
+    const int code = aoei_model_add_projection(m, head, sizeof head / sizeof *head, o->args.seed, err);
+    return code ? code : aoei_model_add_head(m, AOEI_DETECTION_CLASSES, out, o->args.seed, err);
+}
+
+const aoei_method aoei_method_diffcse = {
+    .name = "diffcse",
+    .about = "contrastive loss in which each text is its own positive, plus a discriminator that detects, given the embedding "
+             "of a text, which tokens options.generator has replaced (DiffCSE, Chuang et al. 2022)",
+    .kinds = AOEI_KIND(TEXTS),
+    .supported = "the texts of any file",
+    .generator = 1,
+    .defaults = defaults,
+    .check = check,
+    .check_model = check_model,
+    .describe = describe,
+    .load = aoei_load_texts,
+    .weights = weights,
+    .step_loss = &aoei_loss_of_labels,
+    .file_loss = aoei_label_loss,
+    .layer = layers};
