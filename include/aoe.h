@@ -195,17 +195,26 @@ typedef struct aoe_text_info {
 AOE_API int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_options *AOE_NULLABLE o,
                                 aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_embedder_destroy(aoe_embedder *AOE_NULLABLE e);
-/* Computes the embeddings of n texts. vectors: [n, D], one row per text, owned by the caller. info: [n], owned by the caller.
- * The function sorts the texts by length and divides them into batches; the rows of `vectors` have the order of `texts`. The
- * vector of a text is bit-identical whether the text is embedded alone or in a batch, and for any number of threads. The vector
- * of a text without tokens is the zero vector in a static model; any other model rejects the text. Errors: AOE_EFORMAT (invalid
- * UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite). The message does not contain the index of the text
- * that failed; aoe_embed_failed_text returns it. */
+/* Computes the embeddings of n texts. vectors: [n, D], one row per text, where D is aoe_embedder_dims, owned by the caller.
+ * info: [n], owned by the caller. The function sorts the texts by length and divides them into batches; the rows of `vectors`
+ * have the order of `texts`. The vector of a text is bit-identical whether the text is embedded alone or in a batch, and for
+ * any number of threads. The vector of a text without tokens is the zero vector in a static model; any other model rejects the
+ * text. Errors: AOE_EFORMAT (invalid UTF-8; a text without tokens), AOE_ENUMERIC (a component is not finite). The message does
+ * not contain the index of the text that failed; aoe_embed_failed_text returns it. */
 AOE_API int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *AOE_NULLABLE info,
                       aoe_error *AOE_NULLABLE err);
 /* Returns the index of the text that caused the last call of aoe_embed to fail, or SIZE_MAX if no text was the cause. */
 AOE_API size_t aoe_embed_failed_text(const aoe_embedder *e);
 AOE_API aoe_model *aoe_embedder_model(const aoe_embedder *e); /* the model of the embedder; borrowed */
+/* Returns the number of components of the embeddings that aoe_embed computes: aoe_model_dims, unless aoe_embedder_set_dims was
+ * called. Returns 0 if e is NULL. */
+AOE_API size_t aoe_embedder_dims(const aoe_embedder *e);
+/* Truncates the embeddings of later calls of aoe_embed to their first `dims` components, from 1 to aoe_model_dims. They are
+ * bit-identical to those of a model that was opened with options.dims. From the first call on, the embedder also keeps the text
+ * and the complete embedding of every text that it embeds, and does not compute them again; the memory is freed with the
+ * embedder. This makes it cheap to compare several numbers of components. Errors: AOE_EARG (invalid dims, or a
+ * cross-encoder). */
+AOE_API int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------ cross-encoders */
 

@@ -41,13 +41,13 @@ static void keep(void *user, const aoe_binary_result *r) {
     cli_eval_keep(user, r, r->name, r->empty, r->truncated);
 }
 
-/* Appends the mean of the results of all tables. Its counts are the sums of the counts of the tables, and its metrics are the
- * unweighted means of the metrics of the tables. Its thresholds are NaN. */
+/* Appends the mean of the results of all tables, for one size of the model. Its counts are the sums of the counts of the
+ * tables, and its metrics are the unweighted means of the metrics of the tables. Its thresholds are NaN. */
 static void keep_mean(cli_eval *e) {
     const aoe_binary_result *results = e->results;
     aoe_binary_result mean = {0};
-    const double n = (double)e->n;
-    for (size_t i = 0; i < e->n; i++) {
+    const double n = (double)(e->n - e->first);
+    for (size_t i = e->first; i < e->n; i++) {
         const aoe_binary_result *s = &results[i];
         mean.pairs += s->pairs;
         mean.skipped += s->skipped;
@@ -70,7 +70,7 @@ static int score(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_
     o->progress = cli_eval_progress;
     o->user = e;
     const int code = aoe_eval_binary(embedder, args->operand, args->n, o, keep, e, err);
-    if (!code && e->n > 1)
+    if (!code && e->n - e->first > 1)
         keep_mean(e);
     return code;
 }
@@ -113,7 +113,6 @@ static int run_command(int argc, char **argv) {
         .doing = "evaluating",
         .unit = "pairs",
         .pairs = 1,
-        .sizes = 1,
         .result_size = sizeof(aoe_binary_result),
         CLI_EVAL_FIELDS(fields),
         .score = score,

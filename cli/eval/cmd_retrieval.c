@@ -14,7 +14,7 @@ typedef struct options {
     aoe_retrieval_options r;
     const char *doc_prompt; /* prompt of the documents (the searched texts); NULL: the prompt of the queries */
     int automatic;          /* 1: no option sets the prompt of the queries, so the prompts of the model directory are used */
-    cli_session docs;       /* embedder of the documents; used only if doc_prompt differs from the prompt of the queries */
+    int noted;              /* 1: the prompts have been printed */
 } options;
 
 /* Parses the value of --recall-at, a list of numbers of texts such as "1,5,10". */
@@ -115,22 +115,27 @@ static void print_json(const cli_eval *e) {
     for (size_t i = 0; i < e->n; i++) {
         const aoe_retrieval_result *s = &results[i];
         const char *name = e->names[i];
-        cli_print_json(json_pack("{s:o,s:I,s:I,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "name", cli_json_text(name, strlen(name)),
-                                 "texts", (json_int_t)s->texts, "queries", (json_int_t)s->queries, "strict_accuracy",
-                                 cli_json_real(s->strict), "recall", recall_object(s, &o->r), "mrr", cli_json_real(s->mrr),
-                                 "ndcg", cli_json_real(s->ndcg), "top", (json_int_t)o->r.top, "without", (json_int_t)s->without,
-                                 "skipped", (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
+        json_t *object = json_pack("{s:o}", "name", cli_json_text(name, strlen(name)));
+        cli_eval_size_json(e, object, i);
+        json_object_update_new(object,
+                               json_pack("{s:I,s:I,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "texts", (json_int_t)s->texts, "queries",
+                                         (json_int_t)s->queries, "strict_accuracy", cli_json_real(s->strict), "recall",
+                                         recall_object(s, &o->r), "mrr", cli_json_real(s->mrr), "ndcg", cli_json_real(s->ndcg),
+                                         "top", (json_int_t)o->r.top, "without", (json_int_t)s->without, "skipped",
+                                         (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
+        cli_print_json(object);
     }
 }
 
 static void print_table(const cli_eval *e) {
     const options *o = e->own;
     const aoe_retrieval_result *results = e->results;
-    char align[6 + AOE_RECALL_MAX + 1] = "lrrr";
+    char align[8 + AOE_RECALL_MAX + 1] = "lrrr";
     cli_table t;
-    memset(align + 4, 'r', o->r.n_recall + 2);
+    memset(align + 4, 'r', o->r.n_recall + (e->size ? 4 : 2));
     cli_table_begin(&t, align);
     cli_table_cell(&t, "name");
+    cli_eval_size_headings(e, &t);
     cli_table_cell(&t, "texts");
     cli_table_cell(&t, "queries");
     cli_table_cell(&t, "strict");
@@ -141,6 +146,7 @@ static void print_table(const cli_eval *e) {
     for (size_t i = 0; i < e->n; i++) {
         const aoe_retrieval_result *s = &results[i];
         cli_table_cell(&t, "%s", e->names[i]);
+        cli_eval_size_cells(e, &t, i);
         cli_table_cell(&t, "%zu", s->texts);
         cli_table_cell(&t, "%zu", s->queries);
         if (s->strict >= 0)
@@ -172,12 +178,13 @@ static int open_docs(cli_eval *e, const cli_session *queries) {
     docs.o.prompt = o->doc_prompt;
     docs.o.prompt_name = NULL;
     cli_select_prompt(&docs, "document");
-    if (cli_session_open(&o->docs, &e->general, &docs))
+    if (cli_session_open(&e->docs, &e->general, &docs))
         return 1;
-    o->r.doc_embedder = o->docs.embedder;
-    if (o->automatic && has_names) {
+    o->r.doc_embedder = e->docs.embedder;
+    if (o->automatic && has_names && !o->noted) {
         cli_note_prompt("queries", queries->model);
-        cli_note_prompt("documents", o->docs.model);
+        cli_note_prompt("documents", e->docs.model);
+        o->noted = 1;
     }
     return 0;
 }
@@ -235,9 +242,7 @@ static int run_command(int argc, char **argv) {
         .print_json = print_json,
         .print_table = print_table,
     };
-    const int code = cli_evaluate(&e, argc, argv);
-    cli_session_close(&o.docs);
-    return code;
+    return cli_evaluate(&e, argc, argv);
 }
 
 const cli_command cli_eval_retrieval_command = {

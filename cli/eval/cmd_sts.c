@@ -79,7 +79,6 @@ static int run_command(int argc, char **argv) {
         .doing = "evaluating",
         .unit = "pairs",
         .pairs = 1,
-        .sizes = 1,
         .result_size = sizeof(row),
         CLI_EVAL_FIELDS(fields),
         .score = score,

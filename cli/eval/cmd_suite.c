@@ -70,11 +70,15 @@ static void print_json(const cli_eval *e) {
         const aoe_suite_result *s = &results[i];
         if (s->row == AOE_SUITE_SUBSET && !o->subsets)
             continue;
-        cli_print_json(json_pack("{s:s,s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "name", e->names[i], "path",
-                                 s->path ? cli_json_text(s->path, strlen(s->path)) : json_null(), "parts", (json_int_t)s->parts,
-                                 "pairs", (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped, "truncated",
-                                 (json_int_t)s->truncated, "all", coefficients(s, AOE_SETTING_ALL), "mean",
-                                 coefficients(s, AOE_SETTING_MEAN), "wmean", coefficients(s, AOE_SETTING_WMEAN)));
+        json_t *object = json_pack("{s:s}", "name", e->names[i]);
+        cli_eval_size_json(e, object, i);
+        json_object_update_new(object,
+                               json_pack("{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "path",
+                                         s->path ? cli_json_text(s->path, strlen(s->path)) : json_null(), "parts",
+                                         (json_int_t)s->parts, "pairs", (json_int_t)s->pairs, "skipped", (json_int_t)s->skipped,
+                                         "truncated", (json_int_t)s->truncated, "all", coefficients(s, AOE_SETTING_ALL), "mean",
+                                         coefficients(s, AOE_SETTING_MEAN), "wmean", coefficients(s, AOE_SETTING_WMEAN)));
+        cli_print_json(object);
     }
 }
 
@@ -86,8 +90,9 @@ static void print_subsets(const cli_eval *e) {
     const options *o = e->own;
     const aoe_suite_result *results = e->results;
     cli_table t;
-    cli_table_begin(&t, "lrr");
+    cli_table_begin(&t, e->size ? "lrrrr" : "lrr");
     cli_table_cell(&t, "subset");
+    cli_eval_size_headings(e, &t);
     cli_table_cell(&t, "pairs");
     cli_table_cell(&t, o->pearson ? "pearson" : "spearman");
     for (size_t i = 0; i < e->n; i++) {
@@ -95,6 +100,7 @@ static void print_subsets(const cli_eval *e) {
         if (s->row != AOE_SUITE_SUBSET)
             continue;
         cli_table_cell(&t, "%s", e->names[i]);
+        cli_eval_size_cells(e, &t, i);
         cli_table_cell(&t, "%zu", s->pairs);
         cli_eval_percent(&t, figure(s, o, 0));
     }
@@ -105,10 +111,12 @@ static void print_subsets(const cli_eval *e) {
     cli_table_free(&t);
 }
 
-static void print_setting(cli_table *t, const cli_eval *e, int setting) {
+/* Prints the row of a setting for the size whose first result is result `first`. */
+static void print_row(cli_table *t, const cli_eval *e, int setting, size_t first) {
     const aoe_suite_result *results = e->results;
     cli_table_cell(t, "%s", aoe_setting_name((aoe_setting)setting));
-    for (size_t i = 0; i < e->n; i++) {
+    cli_eval_size_cells(e, t, first);
+    for (size_t i = first; i < first + e->per_size; i++) {
         const aoe_suite_result *s = &results[i];
         if (s->row == AOE_SUITE_SET && !s->path)
             cli_table_cell(t, "-");
@@ -123,9 +131,10 @@ static void print_table(const cli_eval *e) {
     cli_table t;
     if (o->subsets)
         print_subsets(e);
-    cli_table_begin(&t, "lrrrrrrrr");
+    cli_table_begin(&t, e->size ? "lrrrrrrrrrr" : "lrrrrrrrr");
     cli_table_cell(&t, "setting");
-    for (size_t i = 0; i < e->n; i++) {
+    cli_eval_size_headings(e, &t);
+    for (size_t i = 0; i < e->per_size; i++) {
         const aoe_suite_result *s = &results[i];
         if (s->row == AOE_SUITE_SET)
             cli_table_cell(&t, "%s", e->names[i]);
@@ -135,8 +144,8 @@ static void print_table(const cli_eval *e) {
             cli_table_cell(&t, "average");
     }
     for (int k = 0; k < AOE_SETTING_COUNT; k++)
-        if (o->setting == k || o->setting == SETTING_EACH)
-            print_setting(&t, e, k);
+        for (size_t first = 0; (o->setting == k || o->setting == SETTING_EACH) && first < e->n; first += e->per_size)
+            print_row(&t, e, k, first);
     cli_table_print_as(&t, e->format);
 }
 

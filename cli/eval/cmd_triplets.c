@@ -59,7 +59,6 @@ static int run_command(int argc, char **argv) {
         .doing = "evaluating",
         .unit = "pairs",
         .pairs = 1,
-        .sizes = 1,
         .result_size = sizeof(aoe_triplet_result),
         CLI_EVAL_FIELDS(fields),
         .score = score,

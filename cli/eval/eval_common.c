@@ -22,7 +22,8 @@ static const cli_option size_table[] = {
      .kind = CLI_TEXT,
      .value = "N,...",
      .offset = offsetof(cli_eval, layers_text),
-     .help = "evaluate the model with only its first N layers, for each N of the list, as aoe convert --layers N writes it",
+     .help = "evaluate the model with only its first N layers, for each N of the list, as aoe convert --layers N writes it. "
+             "Requires a transformer without a norm after its last layer, such as BERT",
      .fallback = "all layers"},
     {.name = "dims",
      .kind = CLI_TEXT,
@@ -65,13 +66,29 @@ void cli_eval_percent(cli_table *t, double x) {
         cli_table_cell(t, "undefined");
 }
 
+void cli_eval_size_headings(const cli_eval *e, cli_table *t) {
+    if (e->size)
+        cli_table_cells(t, (const char *const[]){"layers", "dims"}, 2);
+}
+
+void cli_eval_size_cells(const cli_eval *e, cli_table *t, size_t i) {
+    if (!e->size)
+        return;
+    cli_table_cell(t, "%zu", e->size[i].layers);
+    cli_table_cell(t, "%zu", e->size[i].dims);
+}
+
+void cli_eval_size_json(const cli_eval *e, json_t *o, size_t i) {
+    if (!e->size)
+        return;
+    json_object_set_new(o, "layers", json_integer((json_int_t)e->size[i].layers));
+    json_object_set_new(o, "dims", json_integer((json_int_t)e->size[i].dims));
+}
+
 static void print_json(const cli_evaluation *c, const cli_eval *e) {
     for (size_t i = 0; i < e->n; i++) {
         json_t *o = json_pack("{s:o}", "name", cli_json_text(e->names[i], strlen(e->names[i])));
-        if (e->size) {
-            json_object_set_new(o, "layers", json_integer((json_int_t)e->size[i].layers));
-            json_object_set_new(o, "dims", json_integer((json_int_t)e->size[i].dims));
-        }
+        cli_eval_size_json(e, o, i);
         for (size_t k = 0; k < c->n_fields; k++) {
             const cli_eval_field *f = &c->fields[k];
             const int is_count = f->kind == CLI_EVAL_COUNT || f->kind == CLI_EVAL_RARE;
@@ -119,16 +136,12 @@ static void print_table(const cli_evaluation *c, const cli_eval *e) {
     align[1 + sizes + n] = 0;
     cli_table_begin(&t, align);
     cli_table_cell(&t, "name");
-    if (sizes)
-        cli_table_cells(&t, (const char *const[]){"layers", "dims"}, sizes);
+    cli_eval_size_headings(e, &t);
     for (size_t k = 0; k < n; k++)
         cli_table_cell(&t, "%s", columns[k]->heading);
     for (size_t i = 0; i < e->n; i++) {
         cli_table_cell(&t, "%s", e->names[i]);
-        if (sizes) {
-            cli_table_cell(&t, "%zu", e->size[i].layers);
-            cli_table_cell(&t, "%zu", e->size[i].dims);
-        }
+        cli_eval_size_cells(e, &t, i);
         for (size_t k = 0; k < n; k++)
             field_cell(&t, e, i, columns[k]);
     }
@@ -166,71 +179,150 @@ int cli_eval_progress(void *user, size_t done, size_t total) {
     return 0;
 }
 
-/* Parses the value of --layers or --dims into size[CLI_EVAL_SIZES], and sets *n to the number of values. If text is NULL, the
- * only value is 0, which means all layers or components. Returns CLI_GO, or the exit code after a usage error. */
-static int read_sizes(size_t *size, size_t *n, const char *text, const char *option, const char *command) {
-    *n = 0;
-    if (!text)
-        size[(*n)++] = 0;
-    for (const char *s = text; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
+/* The values of --layers or of --dims. */
+typedef struct size_list {
+    const char *option, *text;    /* name of the option; its value, or NULL if it was not given */
+    size_t value[CLI_EVAL_SIZES]; /* [n] the numbers; a single 0, which means all layers or components, if text is NULL */
+    size_t n;
+} size_list;
+
+/* Parses l->text. Returns CLI_GO, or the exit code after a usage error. */
+static int read_sizes(size_list *l, const char *command) {
+    if (!l->text)
+        l->value[l->n++] = 0;
+    for (const char *s = l->text; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
         char *end = NULL;
         const unsigned long value = strtoul(s, &end, 10);
         if (*s < '0' || *s > '9' || (*end && *end != ',') || !value || value > INT_MAX)
-            return cli_usage(command, "--%s: '%s' is not a list of numbers above 0, separated by commas", option, text);
-        if (*n == CLI_EVAL_SIZES)
-            return cli_usage(command, "--%s: more than %d numbers", option, CLI_EVAL_SIZES);
-        size[(*n)++] = value;
+            return cli_usage(command, "--%s: '%s' is not a list of numbers above 0, separated by commas", l->option, l->text);
+        for (size_t i = 0; i < l->n; i++)
+            if (l->value[i] == value)
+                return cli_usage(command, "--%s: %lu occurs twice", l->option, value);
+        if (l->n == CLI_EVAL_SIZES)
+            return cli_usage(command, "--%s: more than %d numbers", l->option, CLI_EVAL_SIZES);
+        l->value[l->n++] = value;
     }
     return CLI_GO;
 }
 
-/* Evaluates a model with the number of layers and components in e->model. The first call prints the notes about the model. */
-static int evaluate(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_args *args) {
+/* Fails if a number is above `all`, the number of `unit` of the model. A model without layers is rejected when it is opened. */
+static int check_sizes(const size_list *l, size_t all, const char *unit, const char *dir) {
+    for (size_t i = 0; i < l->n; i++)
+        if (l->value[i] > all && all)
+            return cli_fail("--%s: %zu is too large: %s has %zu %s; give numbers from 1 to %zu", l->option, l->value[i], dir,
+                            all, unit, all);
+    return 0;
+}
+
+/* Opens the model with its first `layers` layers and `dims` components, and the second model. 0: all layers or components.
+ * Returns 0, or 1 after reporting the error. */
+static int open_models(const cli_evaluation *c, cli_eval *e, cli_session *s, size_t layers, size_t dims) {
+    cli_session_close(s);
+    cli_session_close(&e->docs);
+    e->model.o.layers = layers;
+    e->model.o.dims = dims;
+    return cli_session_open(s, &e->general, &e->model) || (c->open && c->open(e, s));
+}
+
+/* Opens the models again, as open_models does, but prints no messages except an error. */
+static int reopen_models(const cli_evaluation *c, cli_eval *e, cli_session *s, size_t layers, size_t dims) {
+    char message[2048] = "";
+    cli_catch_messages(message, sizeof message);
+    const int failed = open_models(c, e, s, layers, dims);
+    cli_catch_messages(NULL, 0);
+    if (failed)
+        cli_message("%s", message);
+    return failed;
+}
+
+/* Checks all sizes before the first evaluation. Opens the model with all of its layers and components, and with its smallest
+ * number of layers. */
+static int check_models(const cli_evaluation *c, cli_eval *e, cli_session *s, const size_list *layers, const size_list *dims) {
+    aoe_model_info info;
+    size_t smallest = SIZE_MAX;
+    if (open_models(c, e, s, 0, 0))
+        return 1;
+    aoe_model_get_info(s->model, &info);
+    if (aoe_model_classes(s->model))
+        return cli_fail("%s is a cross-encoder, which has no embeddings; --layers and --dims require an embedding model",
+                        s->dir);
+    if (check_sizes(layers, info.layers, "layers", s->dir) || check_sizes(dims, aoe_model_dims(s->model), "components", s->dir))
+        return 1;
+    for (size_t i = 0; i < layers->n; i++)
+        smallest = layers->value[i] < smallest ? layers->value[i] : smallest;
+    return smallest && smallest != info.layers ? reopen_models(c, e, s, smallest, 0) : 0;
+}
+
+/* Evaluates the open models and stores the size of their results. */
+static int evaluate(const cli_evaluation *c, cli_eval *e, const cli_session *s, const cli_args *args) {
     aoe_error err;
     aoe_model_info info;
-    const size_t before = e->n;
-    if (cli_session_open(s, &e->general, &e->model) || (c->open && c->open(e, s)))
-        return 1;
-    if (!before) {
-        cli_session_describe(s);
-        cli_session_warn_similarity(s);
-    }
+    e->first = e->n;
     e->empty = e->truncated = 0; /* every evaluation counts the same texts */
     cli_progress_begin(&e->progress, c->doing, c->unit, 0);
     const int failed = c->score(e, s->embedder, args, &err);
     cli_progress_end(&e->progress);
     if (failed)
         return cli_fail("%s", err.message);
+    e->per_size = e->n - e->first;
     if (!e->layers_text && !e->dims_text)
         return 0;
     aoe_model_get_info(s->model, &info);
     e->size = cli_realloc(e->size, e->n * sizeof *e->size);
-    for (size_t i = before; i < e->n; i++)
-        e->size[i] = (cli_eval_size){info.layers, aoe_model_dims(s->model)};
+    for (size_t i = e->first; i < e->n; i++)
+        e->size[i] = (cli_eval_size){info.layers, aoe_embedder_dims(s->embedder)};
     return 0;
 }
 
+/* Evaluates the open models with each number of components. If there are several numbers, the embedders compute the embedding
+ * of a text only once. */
+static int evaluate_dims(const cli_evaluation *c, cli_eval *e, const cli_session *s, const size_list *dims,
+                         const cli_args *args) {
+    aoe_error err;
+    for (size_t i = 0; i < dims->n; i++) {
+        if (dims->n > 1 && (aoe_embedder_set_dims(s->embedder, dims->value[i], &err) ||
+                            (e->docs.embedder && aoe_embedder_set_dims(e->docs.embedder, dims->value[i], &err))))
+            return cli_fail("%s", err.message);
+        if (evaluate(c, e, s, args))
+            return 1;
+    }
+    return 0;
+}
+
+static void warn_and_print(const cli_evaluation *c, cli_eval *e, const cli_session *s) {
+    const size_t n = e->n;
+    e->n = e->per_size;
+    if (c->warn)
+        c->warn(e);
+    e->n = n;
+    note_texts(s, e);
+    print_results(c, e);
+}
+
 static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_args *args) {
-    size_t layers[CLI_EVAL_SIZES], dims[CLI_EVAL_SIZES], n_layers, n_dims;
-    int code = read_sizes(layers, &n_layers, e->layers_text, "layers", c->command);
+    size_list layers = {.option = "layers", .text = e->layers_text}, dims = {.option = "dims", .text = e->dims_text};
+    int code = read_sizes(&layers, c->command);
     if (code == CLI_GO)
-        code = read_sizes(dims, &n_dims, e->dims_text, "dims", c->command);
+        code = read_sizes(&dims, c->command);
     if (code != CLI_GO)
         return code;
     if (c->prepare)
         c->prepare(e);
     e->model.score_pairs = c->pairs;
-    for (size_t i = 0; i < n_layers * n_dims; i++) {
-        e->model.o.layers = layers[i / n_dims];
-        e->model.o.dims = dims[i % n_dims];
-        cli_session_close(s);
-        if (evaluate(c, e, s, args))
+    const int sized = layers.text || dims.text;
+    if (sized ? check_models(c, e, s, &layers, &dims) : open_models(c, e, s, 0, 0))
+        return 1;
+    for (size_t i = 0; i < layers.n; i++) {
+        if (sized && reopen_models(c, e, s, layers.value[i], dims.n == 1 ? dims.value[0] : 0))
+            return 1;
+        if (i == 0) {
+            cli_session_describe(s);
+            cli_session_warn_similarity(s);
+        }
+        if (evaluate_dims(c, e, s, &dims, args))
             return 1;
     }
-    if (c->warn)
-        c->warn(e);
-    note_texts(s, e);
-    print_results(c, e);
+    warn_and_print(c, e, s);
     return 0;
 }
 
@@ -242,8 +334,7 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
     *next++ = (cli_group)CLI_GROUP("output", output_table, &e);
     for (size_t i = 0; i < c->n_groups; i++)
         *next++ = c->groups[i];
-    if (c->sizes)
-        *next++ = (cli_group)CLI_GROUP("model sizes", size_table, &e);
+    *next++ = (cli_group)CLI_GROUP("model sizes", size_table, &e);
     *next++ = (cli_group)CLI_GROUP("model", cli_model_table, &e.model);
     *next++ = (cli_group)CLI_GROUP("long texts", cli_chunk_table, &e.model);
     *next++ = (cli_group){"general", cli_general_table, c->seeded ? CLI_SEEDED_COUNT : CLI_GENERAL_COUNT, &e.general};
@@ -264,6 +355,7 @@ int cli_evaluate(const cli_evaluation *c, int argc, char **argv) {
         cli_set_quiet(e.general.quiet);
         code = run(c, &e, &s, &args);
         cli_session_close(&s);
+        cli_session_close(&e.docs);
     }
     for (size_t i = 0; i < e.n; i++)
         free(e.names[i]);

@@ -9,7 +9,7 @@
 
 enum { CLI_EVAL_SIZES = 32 }; /* maximum number of values of --layers and of --dims */
 
-/* Size of the model of a result. */
+/* Size of the model of a result: number of layers, and of components of the embeddings. */
 typedef struct cli_eval_size {
     size_t layers, dims;
 } cli_eval_size;
@@ -27,6 +27,10 @@ typedef struct cli_eval {
     /* [n] sizes of the models of the results, owned; NULL unless --layers or --dims is given */
     cli_eval_size *size;
     size_t n, result_size;
+    size_t first; /* index of the first result of the size that is being evaluated */
+    /* number of results of each size: results[i * per_size, (i + 1) * per_size) have size i; set before anything is printed */
+    size_t per_size;
+    cli_session docs; /* second model, which `open` of the command may open, for example to embed documents */
     const char *layers_text, *dims_text; /* values of --layers and --dims: numbers separated by commas; NULL: not given */
     size_t empty, truncated;             /* empty: number of empty texts; truncated: number of truncated texts */
     cli_progress progress;
@@ -55,7 +59,6 @@ typedef struct cli_evaluation {
     const char *command, *operands, *about, *examples; /* texts for the help of the command, described in cli_syntax */
     const cli_group *groups;                           /* [n_groups] options of the command, in addition to the common ones */
     size_t n_groups;
-    int sizes;  /* 1: the command has the options --layers and --dims; it prints with `fields` */
     int seeded; /* 1: the command has the option --seed */
     int pairs;  /* 1: the command compares pairs of texts, so it uses the scores of a cross-encoder */
     void *own;  /* options of the command, stored in cli_eval.own */
@@ -65,12 +68,13 @@ typedef struct cli_evaluation {
     const cli_eval_field *fields; /* [n_fields] printed fields; used if print_json or print_table is NULL */
     size_t n_fields;
     void (*prepare)(cli_eval *e); /* called before the model is opened; may change the options; NULL: nothing to do */
-    /* called after the model has been opened as s; returns 0, or 1 after reporting an error; NULL: nothing to do */
+    /* called after a model has been opened as s, once for each number of layers; may open e->docs; returns 0, or 1 after
+     * reporting an error; NULL: nothing to do */
     int (*open)(cli_eval *e, const cli_session *s);
     /* Calls the evaluation function of the library, whose callback calls cli_eval_keep for each result. Returns an error
      * code. */
     int (*score)(cli_eval *e, aoe_embedder *embedder, const cli_args *args, aoe_error *err);
-    void (*warn)(const cli_eval *e); /* prints warnings about the results */
+    void (*warn)(const cli_eval *e); /* prints warnings about the results of the first size, which are the first e->n results */
     void (*print_json)(const cli_eval *e);
     void (*print_table)(const cli_eval *e);
 } cli_evaluation;
@@ -83,6 +87,13 @@ int cli_evaluate(const cli_evaluation *e, int argc, char **argv);
 void cli_eval_keep(cli_eval *e, const void *result, const char *name, size_t empty, size_t truncated);
 /* Shows the progress. The function has the type aoe_eval_progress_fn; user: the cli_eval. */
 int cli_eval_progress(void *user, size_t done, size_t total);
+
+/* If the results have sizes, appends the headings "layers" and "dims", or the cells with the size of result i, to a table. The
+ * alignment of these columns is "rr". */
+void cli_eval_size_headings(const cli_eval *e, cli_table *t);
+void cli_eval_size_cells(const cli_eval *e, cli_table *t, size_t i);
+/* If the results have sizes, sets the keys "layers" and "dims" of a JSON object to the size of result i. */
+void cli_eval_size_json(const cli_eval *e, json_t *o, size_t i);
 
 /* Appends a cell with 100 x, printed with two decimal digits, or "undefined" if x is NaN. */
 void cli_eval_percent(cli_table *t, double x);

@@ -339,7 +339,8 @@ static const cli_option layer_table[] = {
      .set = 1,
      .help = "adaptive layers (AdaptiveLayerLoss of sentence-transformers): also compute the loss from the outputs of "
              "other layers than the last one, which are drawn for each step, and let their vectors learn the "
-             "distribution of the embeddings. The trained model can be truncated to fewer layers. Requires a transformer"},
+             "distribution of the embeddings. The trained model can be truncated to fewer layers, unless a norm follows its "
+             "last layer, as in LLaMA and ModernBERT. Requires a transformer"},
     {.name = "layers-per-step",
      .field = "layers.per_step",
      .kind = CLI_SIZE,

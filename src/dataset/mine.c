@@ -133,7 +133,7 @@ static void lay_out(miner *m) {
 
 static int create(miner *m, aoe_error *err) {
     const size_t max_queries = max_alternatives(&m->t);
-    m->D = aoe_model_dims(aoe_embedder_model(m->embedder));
+    m->D = aoe_embedder_dims(m->embedder);
     m->k = m->o->range < m->t.n_candidates ? m->o->range : m->t.n_candidates;
     m->searches = SEARCH + max_queries;
     aoei_arena_measure(&m->arena);

@@ -79,7 +79,7 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
 aoei_eval_model aoei_eval_model_open(aoei_embedder_adapter *s, aoe_embedder *e) {
     const aoe_model *m = aoe_embedder_model(e);
     *s = (aoei_embedder_adapter){.e = e};
-    return (aoei_eval_model){.dims = aoe_model_dims(m),
+    return (aoei_eval_model){.dims = aoe_embedder_dims(e),
                              .ctx = m->ctx,
                              .embed = embed,
                              .count_tokens = count_tokens,

@@ -3,8 +3,9 @@
  * tokens. The encoder and the pooling process one batch at a time. The vectors are written in the order of the texts. An
  * embedder allocates one arena, which is large enough for the largest batch. Each batch uses only the beginning of the arena,
  * so small batches touch little physical memory. aoe_embed allocates the lists of tokens and chunks and, if
- * embeddings are truncated, the complete embeddings. A long text may be
- * split into chunks that are embedded separately. The embedding of the text is then the mean of the embeddings of its chunks.
+ * embeddings are truncated, the complete embeddings. After aoe_embedder_set_dims, the complete embeddings are kept. A long text
+ * may be split into chunks that are embedded separately. The embedding of the text is then the mean of the embeddings of its
+ * chunks.
  */
 #include "model/embedder.h"
 
@@ -15,6 +16,7 @@
 #include "encoder/arch.h"
 #include "encoder/encoder.h"
 #include "encoder/slots.h"
+#include "model/embedding_cache.h"
 #include "model/text_batch.h"
 #include "nn/batch.h"
 #include "nn/module_chain.h"
@@ -32,8 +34,10 @@ struct aoe_embedder {
     aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
     size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a chunk */
     size_t failed;       /* index of the text that caused an error in the last call, or (size_t)-1 */
-    aoei_arena arena;    /* owned */
-    aoei_encoder_state state; /* activations of the current batch, in the arena */
+    size_t dims;         /* number of components to which embeddings are truncated; 0: aoe_model_dims */
+    aoei_embedding_cache *cache; /* embeddings of all texts since aoe_embedder_set_dims was called, owned; NULL: none */
+    aoei_arena arena;            /* owned */
+    aoei_encoder_state state;    /* activations of the current batch, in the arena */
     /* modules after the pooling. The first tensor, [texts, aoei_pooled_dims], is the output of the pooling. The last tensor
      * contains the vectors of the texts before they are truncated, [texts, D]. The tensors are in the arena. */
     aoei_module_chain chain;
@@ -143,10 +147,33 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
 void aoe_embedder_destroy(aoe_embedder *e) {
     if (!e)
         return;
+    if (e->cache)
+        aoei_embedding_cache_clear(e->cache);
+    aoei_free(e->cache);
     aoei_free(e->chunk_vector);
     aoei_batch_buffer_destroy(&e->buffer);
     aoei_arena_destroy(&e->arena);
     aoei_free(e);
+}
+
+size_t aoe_embedder_dims(const aoe_embedder *e) {
+    if (!e)
+        return 0;
+    return e->dims ? e->dims : aoe_model_dims(e->model);
+}
+
+int aoe_embedder_set_dims(aoe_embedder *e, size_t dims, aoe_error *err) {
+    AOEI_CHECK(err, e);
+    const size_t all = aoe_model_dims(e->model);
+    if (e->model->config.classes)
+        return aoei_fail(err, AOE_EARG, "%s: a cross-encoder has no embeddings that can be truncated", e->model->files.dir);
+    if (!dims || dims > all)
+        return aoei_fail(err, AOE_EARG, "the embeddings of %s have %zu components; they cannot be truncated to %zu",
+                         e->model->files.dir, all, dims);
+    if (!e->cache && !(e->cache = aoei_calloc(1, sizeof *e->cache)))
+        return aoei_fail_nomem(err, sizeof *e->cache);
+    e->dims = dims;
+    return AOE_OK;
 }
 
 size_t aoe_embed_failed_text(const aoe_embedder *e) {
@@ -364,16 +391,16 @@ static void describe_texts(const aoe_embedder *e, const aoei_token_lists *lists,
                                   .truncated = lists->truncated[i]};
 }
 
-/* Writes the first D components of `complete` to v[D]. If the caller requested normalization, v is normalized to
- * unit length. */
+/* Writes the first D components of `complete` to v[D]. If these are not all components and the caller requested normalization,
+ * v is normalized to unit length. */
 static void truncate_vector(const aoe_model *m, float *v, size_t D, const float *complete) {
     memcpy(v, complete, D * sizeof *v);
-    if (m->settings.unit_truncated)
+    if (m->settings.unit_truncated && D < aoei_vector_dims(&m->config))
         aoei_l2_normalize(m->ctx, aoei_tensor_wrap(v, 1, D));
 }
 
 int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err) {
-    const size_t D = aoe_model_dims(e->model), complete_dims = aoei_vector_dims(&e->model->config);
+    const size_t D = aoe_embedder_dims(e), complete_dims = aoei_vector_dims(&e->model->config);
     if (D == complete_dims)
         return embed_complete(e, lists, vectors, err);
     e->failed = (size_t)-1;
@@ -382,6 +409,76 @@ int aoei_embed_lists(aoe_embedder *e, const aoei_token_lists *lists, float *vect
     for (size_t i = 0; i < lists->n && !code; i++)
         truncate_vector(e->model, vectors + i * D, D, complete + i * complete_dims);
     aoei_free(complete);
+    return code;
+}
+
+/* A function that computes vectors from tokens: aoei_embed_lists or embed_complete. */
+typedef int (*embed_lists_fn)(aoe_embedder *e, const aoei_token_lists *lists, float *vectors, aoe_error *err);
+
+/* Tokenizes n texts and computes their vectors with `embed`. info: [n], or NULL. */
+static int embed_texts(aoe_embedder *e, const aoe_text *texts, size_t n, embed_lists_fn embed, float *vectors,
+                       aoe_text_info *info, aoe_error *err) {
+    aoei_token_lists lists;
+    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(e->model, texts, n, &lists,
+                                                                                                 &e->failed, err);
+    if (code)
+        return code;
+    describe_texts(e, &lists, info);
+    code = embed(e, &lists, vectors, err);
+    aoei_token_lists_free(&lists);
+    return code;
+}
+
+/* Adds the texts that are not in the cache, and sets entry[n] to the entries of all texts. source: [n] workspace; text: [n]
+ * workspace. If an embedding cannot be computed, e->failed is the index of its first text. */
+static int fill_cache(aoe_embedder *e, const aoe_text *texts, size_t n, size_t *entry, size_t *source, aoe_text *text,
+                      aoe_error *err) {
+    aoei_embedding_cache *c = e->cache;
+    const size_t D = aoei_vector_dims(&e->model->config), first = c->n;
+    int code = AOE_OK;
+    e->failed = (size_t)-1;
+    for (size_t i = 0; i < n && !code; i++) {
+        const size_t before = c->n;
+        code = aoei_embedding_cache_find(c, texts[i], &entry[i], err);
+        if (!code && c->n > before) {
+            text[before - first] = c->entry[before].text;
+            source[before - first] = i;
+        }
+    }
+    const size_t missing = c->n - first;
+    if (code || !missing)
+        return code;
+    float *vectors = aoei_embedding_cache_block(c, missing, D, err);
+    aoe_text_info *info = aoei_malloc_array(missing, sizeof *info);
+    code = vectors && info ? embed_texts(e, text, missing, embed_complete, vectors, info, err) : AOE_ENOMEM;
+    if (vectors && !info)
+        aoei_fail_nomem(err, missing * sizeof *info);
+    if (code && e->failed < missing)
+        e->failed = source[e->failed];
+    for (size_t i = 0; i < missing && !code; i++) {
+        c->entry[first + i].vector = vectors + i * D;
+        c->entry[first + i].info = info[i];
+    }
+    aoei_free(info);
+    return code;
+}
+
+/* Computes embeddings as aoe_embed does, with the cache of the embedder. If a text cannot be embedded, the cache is cleared. */
+static int embed_with_cache(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, aoe_text_info *info,
+                            aoe_error *err) {
+    size_t *entry = aoei_malloc_array(n ? 2 * n : 1, sizeof *entry);
+    aoe_text *text = aoei_malloc_array(n ? n : 1, sizeof *text);
+    int code = entry && text ? fill_cache(e, texts, n, entry, entry + n, text, err) : aoei_fail_nomem(err, n * sizeof *text);
+    for (size_t i = 0; i < n && !code; i++) {
+        const aoei_cached_embedding *c = &e->cache->entry[entry[i]];
+        truncate_vector(e->model, vectors + i * e->dims, e->dims, c->vector);
+        if (info)
+            info[i] = c->info;
+    }
+    if (code)
+        aoei_embedding_cache_clear(e->cache);
+    aoei_free(entry);
+    aoei_free(text);
     return code;
 }
 
@@ -394,15 +491,9 @@ int aoe_embed(aoe_embedder *e, const aoe_text *texts, size_t n, float *vectors, 
                          "%s: the model was opened as a cross-encoder, which scores pairs of texts and computes no embeddings; "
                          "use aoe_score_pairs, or leave options.cross_encoder unset",
                          e->model->files.dir);
-    aoei_token_lists lists;
-    int code = (e->chunk == AOE_CHUNK_MEAN ? aoei_encode_for_chunks : aoei_encode_for_inference)(e->model, texts, n, &lists,
-                                                                                                 &e->failed, err);
-    if (code)
-        return code;
-    describe_texts(e, &lists, info);
-    code = aoei_embed_lists(e, &lists, vectors, err);
-    aoei_token_lists_free(&lists);
-    return code;
+    if (e->cache)
+        return embed_with_cache(e, texts, n, vectors, info, err);
+    return embed_texts(e, texts, n, aoei_embed_lists, vectors, info, err);
 }
 
 /* Applies the activation function of a cross-encoder to the outputs x[n] of one pair. */

@@ -9,22 +9,22 @@
 #include "encoder/slots.h"
 
 int aoei_first_layers_check(const aoei_encoder_config *c, size_t layers, const char *dir, aoe_error *err) {
-    if (layers > c->layers)
-        return aoei_fail(err, AOE_EARG, "options.layers is %zu, but the model %s has only %zu layers", layers, dir, c->layers);
     if (layers == c->layers)
         return AOE_OK;
     if (!c->arch->encoder->taps || c->layer_groups || c->layer_weights || c->classes || c->mlm_head)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: options.layers requires an embedding model that is a transformer, whose layers have weights of "
-                         "their own, and without the module WeightedLayerPooling",
+                         "their own, and without the module WeightedLayerPooling; this model can only be used with all layers",
                          dir);
     if (c->pre_norm)
-        return aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: a norm follows the last layer of the model, but no norm follows its other layers, so a model with "
-            "fewer layers would compute other vectors than those of these layers; options.layers requires a model "
-            "with norms after the residual sums, such as BERT",
-            dir);
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: options.layers is %zu, but this model can only be used with all %zu layers: a norm follows the "
+                         "last layer, but no norm follows the other layers, so a model with fewer layers and this norm would "
+                         "compute other vectors than those of its last layer; options.layers requires a model with norms "
+                         "after the residual sums, such as BERT",
+                         dir, layers, c->layers);
+    if (layers > c->layers)
+        return aoei_fail(err, AOE_EARG, "options.layers is %zu, but the model %s has only %zu layers", layers, dir, c->layers);
     return AOE_OK;
 }
 

@@ -290,6 +290,62 @@ static void test_bad_text(void **state) {
     session_destroy(s);
 }
 
+/* Tests aoe_embedder_set_dims: the vectors must have the bits of a model that was opened with options.dims, texts must not be
+ * embedded again, and an error must not leave a text without a vector. */
+static void test_dims(void **state) {
+    (void)state;
+    aoe_text_info want_info[TEXTS], info[TEXTS];
+    float want[TEXTS * D], got[TEXTS * D];
+    aoe_error err = {0};
+    for (int normalize = AOE_AUTO; normalize <= 1; normalize++) {
+        aoe_model_options o;
+        aoe_model_options_defaults(&o);
+        o.normalize = normalize;
+        session all = session_create(tiny_context(2), model_dir, &o, 0);
+        assert_int_equal(aoe_embedder_dims(all.embedder), D);
+        static const size_t dims[] = {D, 5, 1, 12};
+        for (size_t k = 0; k < sizeof dims / sizeof *dims; k++) {
+            session one = {.ctx = tiny_context(1)};
+            o.dims = dims[k];
+            assert_int_equal(aoe_model_open(&one.model, one.ctx, model_dir, &o, &err), 0);
+            assert_int_equal(aoe_embedder_create(&one.embedder, one.model, NULL, &err), 0);
+            assert_int_equal(aoe_embed(one.embedder, texts, TEXTS, want, want_info, &err), 0);
+            assert_int_equal(aoe_embedder_set_dims(all.embedder, dims[k], &err), 0);
+            assert_int_equal(aoe_embedder_dims(all.embedder), dims[k]);
+            /* the first call embeds half of the texts, some of them twice; the other calls find texts in the cache */
+            aoe_text twice[TEXTS];
+            for (size_t i = 0; i < TEXTS; i++)
+                twice[i] = texts[i / 2];
+            assert_int_equal(aoe_embed(all.embedder, twice, TEXTS, got, NULL, &err), 0);
+            for (size_t i = 0; i < TEXTS; i++)
+                assert_memory_equal(got + i * dims[k], want + i / 2 * dims[k], dims[k] * sizeof *got);
+            memset(info, 0, sizeof info);
+            assert_int_equal(aoe_embed(all.embedder, texts, TEXTS, got, info, &err), 0);
+            assert_memory_equal(got, want, TEXTS * dims[k] * sizeof *got);
+            for (size_t i = 0; i < TEXTS; i++) {
+                assert_int_equal(info[i].tokens, want_info[i].tokens);
+                assert_int_equal(info[i].chunks, want_info[i].chunks);
+                assert_int_equal(info[i].truncated, want_info[i].truncated);
+            }
+            session_destroy(one);
+        }
+        /* the embeddings are kept, so the setting has no effect on them */
+        all.model->settings.pooling = AOE_POOLING_LAST_MAX;
+        assert_int_equal(aoe_embed(all.embedder, texts, TEXTS, got, NULL, &err), 0);
+        assert_memory_equal(got, want, TEXTS * 12 * sizeof *got);
+        const aoe_text bad[4] = {texts[0], aoe_text_of("new"), aoe_text_of("new"), aoe_text_of("\xff")};
+        assert_int_equal(aoe_embed(all.embedder, bad, 4, got, NULL, &err), AOE_EFORMAT);
+        assert_int_equal(aoe_embed_failed_text(all.embedder), 3);
+        assert_int_equal(aoe_embed(all.embedder, bad, 3, got, NULL, &err), 0);
+        assert_memory_equal(got + 12, got + 24, 12 * sizeof *got);
+        assert_int_equal(aoe_embedder_set_dims(all.embedder, 0, &err), AOE_EARG);
+        assert_int_equal(aoe_embedder_set_dims(all.embedder, D + 1, &err), AOE_EARG);
+        assert_non_null(strstr(err.message, "have 16 components"));
+        assert_int_equal(aoe_embedder_dims(all.embedder), 12);
+        session_destroy(all);
+    }
+}
+
 /* Tests that the embedder reports the index of the text if finite weights produce an embedding that is not finite. */
 static void test_overflow(void **state) {
     (void)state;
@@ -354,6 +410,7 @@ int main(void) {
                                        cmocka_unit_test(test_prompt),
                                        cmocka_unit_test(test_no_texts),
                                        cmocka_unit_test(test_bad_text),
+                                       cmocka_unit_test(test_dims),
                                        cmocka_unit_test(test_overflow),
                                        cmocka_unit_test(test_without_tokenizer),
                                        cmocka_unit_test(test_options)};
