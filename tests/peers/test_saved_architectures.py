@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Models of all architectures, written by transformers, trained for one step by aoe and opened in transformers again: the
-embeddings of texts must be equal. The files config.json and model.safetensors are those that aoe writes."""
+"""Models of all architectures, written by transformers, trained for one step by aoe, or truncated by aoe to fewer layers, and
+opened in transformers again: the embeddings of texts must be equal. The files config.json and model.safetensors are those that aoe
+writes."""
 import numpy as np
 import pytest
 import tokenizers
@@ -41,3 +42,34 @@ def test_saved_by_aoe(aoe, tmp_path, name, variant):
     with torch.no_grad():
         want = [trained(input_ids=torch.tensor([tokenizer.encode(t).ids])).last_hidden_state[0].mean(0).numpy() for t in texts]
     assert_equal(aoe.embed(out, texts, "--pooling", "mean"), np.stack(want), 5e-6)
+
+
+def mean_vectors(model, tokenizer, texts, layer=-1):
+    """Returns the means of a hidden state over the tokens. layer: index of the hidden state; 0 is the embedding output."""
+    with torch.no_grad():
+        states = [model(input_ids=torch.tensor([tokenizer.encode(t).ids]), output_hidden_states=True).hidden_states for t in texts]
+    return np.stack([state[layer][0].mean(0).float().numpy() for state in states])
+
+
+# architectures whose layers cannot be removed: the layers of ALBERT share weights, and in the other models a norm follows the last
+# layer only
+WITH_ALL_LAYERS = ("albert", "gemma3", "llama", "modernbert", "qwen3")
+
+
+@pytest.mark.parametrize("name,variant", CASES, ids=[f"{a}-{v}" for a, v in CASES])
+def test_truncated_by_aoe(aoe, tmp_path, name, variant):
+    start, out = tmp_path / "start", tmp_path / "out"
+    model, options = golden.build(golden.variants(name)[variant])
+    golden.save_checkpoint(model, options, start)
+    tokenizer = write_tokenizer(start)
+    convert = ["convert", "-q", start, "--layers", 1, "-o", out]
+    if name in WITH_ALL_LAYERS:
+        assert "can only be used with all" in aoe.run(*convert, fails=True).stderr
+        return
+    aoe.run(*convert)
+    texts = [text for text in TEXTS if len(text.split()) <= model.config.max_position_embeddings]
+    first = transformers.AutoModel.from_pretrained(out, dtype=torch.float32, attn_implementation="eager").eval()
+    assert type(first) is type(model) and first.config.num_hidden_layers == 1 < model.config.num_hidden_layers
+    got = aoe.embed(out, texts, "--pooling", "mean")
+    assert_equal(got, mean_vectors(first, tokenizer, texts), 5e-6)
+    assert_equal(got, mean_vectors(model, tokenizer, texts, 1), 5e-6)

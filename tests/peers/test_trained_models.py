@@ -71,6 +71,35 @@ def test_converted_by_aoe(aoe, start, tmp_path, dtype):
     assert_equal(aoe.embed(out, TEXTS), want, TOLERANCE)
 
 
+@pytest.mark.parametrize("options", [["--dims", 24], ["--layers", 1], ["--layers", 1, "--dims", 24]], ids=lambda options: " ".join(map(str, options)))
+@pytest.mark.parametrize("settings", [[], ["--normalize"]], ids=["plain", "normalize"])
+def test_truncated_by_aoe(aoe, start, table, tmp_path, options, settings):
+    """A truncated model of a model that was trained with --matryoshka."""
+    trained, out, options = tmp_path / "trained", tmp_path / "out", [str(option) for option in options]
+    aoe.run("train", "-q", "-m", start["bert-tiny"], "-d", table, "-o", trained, "--max-steps", 3, "-b", 8, "--matryoshka", "128,24",
+            *settings)
+    aoe.run("convert", "-q", trained, "-o", out, *options)
+    got = aoe.embed(out, TEXTS)
+    assert got.shape[1] == (24 if "--dims" in options else 128)
+    assert_equal(got, reference_embeddings(out), TOLERANCE)
+    if "--layers" not in options:
+        assert_equal(got, reference_embeddings(trained)[:, :24], TOLERANCE)
+
+
+@pytest.mark.parametrize("name,layers,dims", [("all-MiniLM-L6-v2", 4, 96), ("all-mpnet-base-v2", 5, 200)])
+def test_real_model_truncated_by_aoe(aoe, peers, tmp_path, name, layers, dims):
+    """The model must be that of sentence-transformers without the last layers."""
+    from sentence_transformers import SentenceTransformer
+
+    aoe.run("convert", "-q", peers / "models" / name, "-o", tmp_path / "out", "--layers", layers, "--dims", dims)
+    got = aoe.embed(tmp_path / "out", TEXTS)
+    assert_equal(got, reference_embeddings(tmp_path / "out"), TOLERANCE)
+    model = SentenceTransformer(str(peers / "models" / name), device="cpu", truncate_dim=dims)
+    encoder = model[0].auto_model.encoder
+    encoder.layer = encoder.layer[:layers]
+    assert_equal(got, model.encode(TEXTS, show_progress_bar=False), TOLERANCE)
+
+
 def test_whitened_by_aoe(aoe, start, table, tmp_path):
     out = tmp_path / "out"
     aoe.run("whiten", "-q", "-m", start["bert-tiny"], table, "-o", out, "--dims", 16)
