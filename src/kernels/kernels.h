@@ -169,6 +169,15 @@ typedef void aoei_silu_grad_f32_fn(float *dx, const float *dy, const float *x, s
 /* The approximation of GELU by x / (1 + e^(-AOEI_QUICK_GELU_SCALE x)), and its gradient. The arguments are those of SiLU. */
 typedef void aoei_quick_gelu_f32_fn(float *y, const float *x, size_t n);
 typedef void aoei_quick_gelu_grad_f32_fn(float *dx, const float *dy, const float *x, size_t n);
+/* The cell of an LSTM (Hochreiter and Schmidhuber 1997) with n components. gates[4 n] contains the parts of the arguments of
+ * the gates that come from the input, and recurrent[4 n] those that come from the previous output, both in the order i, f, g,
+ * o. Computes i = sigma(gates_i + recurrent_i), f and o in the same way, g = tanh(gates_g + recurrent_g), c = f before + i g
+ * and h = o tanh(c), where before[n] is the previous c. i, f, g and o replace gates. */
+typedef void aoei_lstm_f32_fn(float *h, float *c, float *gates, const float *recurrent, const float *before, size_t n);
+/* Computes the gradients of a cell. dh[n] is the gradient of h. dc[n] is the part of the gradient of c that comes from the next
+ * cell; the gradient of `before` replaces it. gates[4 n] contains i, f, g and o; the gradients of the arguments of the gates
+ * replace them. */
+typedef void aoei_lstm_grad_f32_fn(float *gates, float *dc, const float *dh, const float *c, const float *before, size_t n);
 /* relu computes y = x if x > 0, otherwise 0; y may be x. relu_grad computes dx = dy if x > 0, otherwise 0; dx may be dy or x.
  * If x is NaN, the results are NaN. */
 typedef void aoei_relu_f32_fn(float *y, const float *x, size_t n);

@@ -7,21 +7,26 @@
 #ifndef AOEI_KERNELS_SIMD_MATH_H
 #define AOEI_KERNELS_SIMD_MATH_H
 
-/* Returns e^x for every float. The result underflows gradually to 0 and overflows to infinity. The formula is exp(x) = 2^n
- * exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is computed as 1 + (r + r^2 Q(r)), where Q is a polynomial of
- * degree 4. The relative error of this approximation of exp(r) is 1e-8. */
-static inline vf vf_exp(vf x) {
-    /* for x outside [-104, 89], the result is 0 or infinity; if x is NaN, vf_max and vf_min return it, because it is their
-     * second operand */
-    x = vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x));
-    const vf n = vf_round(vf_mul(x, vf_set1(1.442695022e+00f)));
-    vf r = vf_fnma(n, vf_set1(6.931471825e-01f), x);
-    r = vf_fnma(n, vf_set1(-1.904654212e-09f), r);
+/* Returns exp(r) - 1 for the r with x = n ln 2 + r and |r| <= ln 2 / 2, and sets *n. exp(r) - 1 is computed as r + r^2 Q(r),
+ * where Q is a polynomial of degree 4. The relative error of this approximation of exp(r) is 1e-8. */
+static inline vf vf_exp_rest(vf x, vf *n) {
+    *n = vf_round(vf_mul(x, vf_set1(1.442695022e+00f)));
+    vf r = vf_fnma(*n, vf_set1(6.931471825e-01f), x);
+    r = vf_fnma(*n, vf_set1(-1.904654212e-09f), r);
     vf q = vf_fma(vf_set1(1.390128746e-03f), r, vf_set1(8.363146335e-03f));
     q = vf_fma(q, r, vf_set1(4.166685417e-02f));
     q = vf_fma(q, r, vf_set1(1.666657776e-01f));
     q = vf_fma(q, r, vf_set1(5.000000000e-01f));
-    q = vf_fma(vf_mul(r, r), q, r);
+    return vf_fma(vf_mul(r, r), q, r);
+}
+
+/* Returns e^x for every float. The result underflows gradually to 0 and overflows to infinity. The formula is exp(x) = 2^n
+ * exp(r) with n = round(x / ln 2). */
+static inline vf vf_exp(vf x) {
+    /* for x outside [-104, 89], the result is 0 or infinity; if x is NaN, vf_max and vf_min return it, because it is their
+     * second operand */
+    vf n;
+    const vf q = vf_exp_rest(vf_min(vf_set1(89.0f), vf_max(vf_set1(-104.0f), x)), &n);
     return vf_scale2(vf_add(q, vf_set1(1.0f)), n);
 }
 
@@ -105,6 +110,22 @@ static inline vf vf_swish_derivative(vf x, float scale) {
     const vf s = vf_div(one, vf_add(one, e));
     const vf rest = vf_min(vf_mul(e, s), one); /* if e is infinity and s is 0, their product is NaN, and min returns 1 */
     return vf_fma(x, vf_mul(vf_mul(s, rest), vf_set1(scale)), s);
+}
+
+/* Returns sigma(x) = 1 / (1 + e^-x), the logistic function. */
+static inline vf vf_sigma(vf x) {
+    const vf one = vf_set1(1.0f);
+    return vf_div(one, vf_add(one, vf_exp(vf_sub(vf_zero(), x))));
+}
+
+/* Returns tanh(x). With a = |x| and m = e^(2 a) - 1, the formula is tanh(a) = m / (m + 2). m is computed as 2^n q + (2^n - 1)
+ * with the result q of vf_exp_rest, so that its relative error is small for small x. For a >= 10, the result is 1. */
+static inline vf vf_tanh(vf x) {
+    vf n;
+    const vf q = vf_exp_rest(vf_mul(vf_set1(2.0f), vf_min(vf_set1(10.0f), vf_abs(x))), &n);
+    const vf power = vf_scale2(vf_set1(1.0f), n), m = vf_fma(power, q, vf_sub(power, vf_set1(1.0f)));
+    const vf t = vf_div(m, vf_add(m, vf_set1(2.0f)));
+    return vf_if_negative(x, vf_sub(vf_zero(), t), t);
 }
 
 /* Returns max(x, 0). */
