@@ -161,6 +161,12 @@ typedef struct aoei_encoder_config {
     /* convolutions between the encoder and the pooling (token_convolution.h): number of convolutions, or 0 if there are none;
      * their kernel sizes, which are odd; and the number of output channels of each convolution */
     size_t n_kernels, kernels[AOEI_MAX_KERNELS], kernel_channels;
+    /* LSTM between the encoder and the pooling (token_lstm.h): number of components of the output of one direction, or 0 if
+     * there is none; number of layers; 1: only the forward direction; dropout probability for the inputs of all layers except
+     * the first one */
+    size_t lstm_dims, lstm_layers;
+    int lstm_one_direction;
+    double lstm_dropout;
     int32_t mask_id;                       /* id of the [MASK] token; used by the pooling AOE_POOLING_MASK only */
     int output_hidden_states;              /* 1: config.json requests all hidden states, which the layer weights require */
     size_t n_modules;                      /* number of modules between the pooling and the normalization; 0: there are none */
@@ -221,9 +227,17 @@ static inline size_t aoei_embed_width(const aoei_encoder_config *c) {
 static inline int aoei_pools_mean_state(const aoei_encoder_config *c) {
     return c->layer_weights || c->paired_state;
 }
+/* Returns 1 if convolutions or an LSTM compute the token vectors that are pooled from the last hidden state. */
+static inline int aoei_has_token_module(const aoei_encoder_config *c) {
+    return c->n_kernels || c->lstm_dims;
+}
+/* Returns the number of directions of the LSTM. */
+static inline size_t aoei_lstm_directions(const aoei_encoder_config *c) {
+    return c->lstm_one_direction ? 1 : 2;
+}
 /* Returns the number of components of the token vectors that are pooled. */
 static inline size_t aoei_token_width(const aoei_encoder_config *c) {
-    return c->n_kernels ? c->n_kernels * c->kernel_channels : c->hidden;
+    return c->n_kernels ? c->n_kernels * c->kernel_channels : c->lstm_dims ? c->lstm_dims * aoei_lstm_directions(c) : c->hidden;
 }
 /* Returns the number of components of the output of the pooling. */
 static inline size_t aoei_pooled_dims(const aoei_encoder_config *c) {

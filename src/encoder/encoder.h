@@ -17,9 +17,9 @@ int aoei_encoder_layout(aoei_encoder_state *s, const aoe_context *ctx, const aoe
                         size_t n_tokens, size_t n_texts, size_t longest, aoei_encoder_mode mode, aoe_error *err);
 
 /* Runs the encoder. w: [aoei_slot_count] weights. Returns the input of the pooling [N, aoei_token_width], which is the last
- * hidden state, a weighted mean of hidden states (aoei_pools_mean_state) or the output of convolutions (config.n_kernels). The
- * result is owned by *s and valid until the next call. The batch must not exceed the limits that were passed to
- * aoei_encoder_layout. */
+ * hidden state, a weighted mean of hidden states (aoei_pools_mean_state) or the output of convolutions or of an LSTM
+ * (aoei_has_token_module). The result is owned by *s and valid until the next call. The batch must not exceed the limits that
+ * were passed to aoei_encoder_layout. */
 aoei_tensor aoei_encoder_forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w,
                                  const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop);
 /* Returns a hidden state [n_tokens, D] of the last forward pass. If layer is 0, it is the embedding output; otherwise it is the

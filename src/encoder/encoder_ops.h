@@ -55,11 +55,13 @@ typedef struct aoei_encoder_state {
                                (first-last-avg); used in training only */
     aoei_tensor mean; /* [N, D] float32 weighted mean of hidden states (layer_pooling.h), the input of the pooling; absent: the
                          input of the pooling is the last hidden state */
-    /* Convolutions between the encoder and the pooling (token_convolution.h); absent if the model has none */
-    aoei_tensor tokens;              /* [N, aoei_token_width] float32 output of the convolutions, the input of the pooling */
+    /* Convolutions (token_convolution.h) or LSTM (token_lstm.h) between the encoder and the pooling; absent if the model has
+     * none */
+    aoei_tensor tokens;              /* [N, aoei_token_width] float32 output, the input of the pooling */
     aoei_tensor grad_tokens;         /* [N, aoei_token_width] float32 gradient of `tokens`; used in training only */
-    aoei_tensor unfolded;            /* [N, D k] float32 buffer, where k is the largest kernel size */
-    aoei_tensor token_workspace;     /* packing workspace of the convolutions */
+    aoei_tensor unfolded;            /* convolutions: [N, D k] float32 buffer, where k is the largest kernel size */
+    aoei_tensor token_workspace;     /* packing workspace of the convolutions or of the LSTM */
+    struct aoei_token_lstm *lstm;    /* buffers of the LSTM */
     aoei_tensor grad_mean;           /* [N, D] float32 gradient of `mean`; used in training only */
     const aoei_encoder_taps *taps;   /* gradients that the backward pass adds, set by the caller, borrowed; NULL: none */
     const aoei_first_vectors *first; /* vectors of the first tokens, set by the caller, borrowed; NULL: their embeddings */

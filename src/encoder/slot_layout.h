@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "nn/convolution.h"
+#include "nn/lstm.h"
 #include "nn/module_chain.h"
 
 /* Slots of the weights outside the layers. The word embedding table is [V, E]; the other two tables have one row per position
@@ -89,16 +90,19 @@ enum { AOEI_HW_TRANSFORM, AOEI_HW_TRANSFORM_BIAS, AOEI_HW_NORM, AOEI_HW_NORM_BIA
  * bias of the first module if it is a dense layer. The weight of the training head is [head_rows, head_cols], and its bias is
  * [1, head_rows]. */
 enum {
-    AOEI_PW_DENSE,
+    AOEI_MAX_LSTM_LAYERS = 4,       /* maximum number of layers of an LSTM */
+    AOEI_TOKEN_MODULE_WEIGHTS = 32, /* maximum number of weights of convolutions or of an LSTM */
+    AOEI_PW_DENSE = 0,
     AOEI_PW_DENSE_BIAS,
     AOEI_PW_HEAD = AOEI_MODULE_WEIGHTS * AOEI_MAX_MODULES,
     AOEI_PW_HEAD_BIAS,
     AOEI_PW_LAYER_WEIGHTS, /* [1, layer_weights] weights of hidden states */
     AOEI_PW_PROJECTION,    /* weights of the projection, in the order of the weights of modules */
-    /* weight [C, D k] and bias [1, C] of each convolution between the encoder and the pooling (token_convolution.h), with C
-     * output channels and kernel size k */
-    AOEI_PW_CONVOLUTION = AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION,
-    AOEI_PW_COUNT = AOEI_PW_CONVOLUTION + 2 * AOEI_MAX_KERNELS
+    /* Weights of the module between the encoder and the pooling. Convolutions (token_convolution.h): weight [C, D k] and bias
+     * [1, C] of each convolution, with C output channels and kernel size k. LSTM (token_lstm.h): the AOEI_LSTM_WEIGHTS weights
+     * of nn/lstm.h of each layer and direction: layer 0 forward, layer 0 reverse, layer 1 forward, ... */
+    AOEI_PW_TOKEN_MODULE = AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION,
+    AOEI_PW_COUNT = AOEI_PW_TOKEN_MODULE + AOEI_TOKEN_MODULE_WEIGHTS
 };
 
 /* Groups of weights. AOEI_GROUP_OUTER: weights outside the layers (AOEI_W_*). AOEI_GROUP_LAYER: weights of a layer.
@@ -106,15 +110,15 @@ enum {
 typedef enum aoei_slot_group { AOEI_GROUP_OUTER, AOEI_GROUP_LAYER, AOEI_GROUP_HEAD } aoei_slot_group;
 
 /* values of aoei_slot.pooled */
-enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES, AOEI_POOLED_LAYERS, AOEI_POOLED_CONVOLUTION, AOEI_POOLED_PROJECTION };
+enum { AOEI_POOLED_HEAD = 1 + AOEI_MAX_MODULES, AOEI_POOLED_LAYERS, AOEI_POOLED_TOKEN_MODULE, AOEI_POOLED_PROJECTION };
 
 typedef struct aoei_slot {
     char name[128]; /* tensor name without the model prefix, such as "encoder.layer.0.attention.self.query.weight" */
     int head;       /* 1: weight of the masked-LM head or of a classification head; the name has no model prefix */
     size_t rows;    /* number of rows; 1 for a vector */
     size_t cols;    /* number of columns */
-    size_t fan_in;  /* number of inputs of an output of a convolution, whose weight and bias are initially uniform in
-                       [-1/sqrt(fan_in), 1/sqrt(fan_in)], as in Conv1d of PyTorch; 0: other weight */
+    size_t fan_in;  /* weights and biases of a convolution (number of inputs of an output) and of an LSTM (number of outputs)
+                       are initially uniform in [-1/sqrt(fan_in), 1/sqrt(fan_in)], as in PyTorch; 0: other weight */
     int vector;     /* 1: the tensor has one dimension in the weight file */
     int decay;      /* 1: weight decay is applied (matrices, including embeddings); 0: no weight decay (biases and norms) */
     int linear;     /* 1: the slot is the weight [out, in] of a linear layer or of an adapter, and the model has this weight */
@@ -122,10 +126,10 @@ typedef struct aoei_slot {
     int table;      /* 1: the slot is the word embedding table */
     int absent;     /* 1: a model with this configuration has no such weight */
     int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
-                       AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_CONVOLUTION: weight or bias of a convolution
-                       between the encoder and the pooling; AOEI_POOLED_PROJECTION: weight of the projection; 0: other weight, or
-                       weight of a classification head. The weights with a value above 0 are not stored in the model's weight
-                       file */
+                       AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_TOKEN_MODULE: weight of the convolutions or
+                       of the LSTM between the encoder and the pooling; AOEI_POOLED_PROJECTION: weight of the projection; 0: other
+                       weight, or     weight of a classification head. The weights with a value above 0 are not stored in the
+                       model's     weight     file */
     int classifier; /* 1: weight of a classification head; 2: weight of its last layer; 0: other weight */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
     int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling

@@ -28,7 +28,7 @@ size_t aoei_pooled_slot(const aoei_encoder_config *c, size_t kind) {
 
 size_t aoei_slot_count(const aoei_encoder_config *c) {
     return aoei_pooled_slot(
-        c, c->n_modules || c->n_projection || c->head_rows || c->layer_weights || c->n_kernels ? AOEI_PW_COUNT : 0);
+        c, c->n_modules || c->n_projection || c->head_rows || c->layer_weights || aoei_has_token_module(c) ? AOEI_PW_COUNT : 0);
 }
 
 static void vector_slot(aoei_slot *s, size_t cols) {
@@ -253,13 +253,35 @@ static void describe_module(const aoei_module *m, size_t part, aoei_slot *s) {
 /* Describes weight `part` (0: weight, 1: bias) of convolution i between the encoder and the pooling. */
 static void describe_convolution(const aoei_encoder_config *c, size_t i, size_t part, aoei_slot *s) {
     snprintf(s->name, sizeof s->name, "convs.%zu.%s", i, part ? "bias" : "weight");
-    s->absent = i >= c->n_kernels;
-    s->pooled = AOEI_POOLED_CONVOLUTION;
+    s->fan_in = c->hidden * c->kernels[i];
     if (part)
         vector_slot(s, c->kernel_channels);
     else
-        matrix_slot(s, c->kernel_channels, s->absent ? 0 : c->hidden * c->kernels[i]);
-    s->fan_in = s->absent ? 0 : c->hidden * c->kernels[i];
+        matrix_slot(s, c->kernel_channels, s->fan_in);
+}
+
+/* Describes weight `part` (AOEI_LSTM_INPUT ...) of one direction of a layer of the LSTM. */
+static void describe_lstm(const aoei_encoder_config *c, size_t layer, int reverse, size_t part, aoei_slot *s) {
+    static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+    snprintf(s->name, sizeof s->name, "encoder.%s_l%zu%s", names[part], layer, reverse ? "_reverse" : "");
+    s->fan_in = c->lstm_dims;
+    if (part == AOEI_LSTM_INPUT)
+        matrix_slot(s, 4 * c->lstm_dims, layer ? c->lstm_dims * aoei_lstm_directions(c) : c->hidden);
+    else if (part == AOEI_LSTM_RECURRENT)
+        matrix_slot(s, 4 * c->lstm_dims, c->lstm_dims);
+    else
+        vector_slot(s, 4 * c->lstm_dims);
+}
+
+/* Describes weight i of the module between the encoder and the pooling. */
+static void describe_token_module(const aoei_encoder_config *c, size_t i, aoei_slot *s) {
+    const size_t cells = c->lstm_dims ? c->lstm_layers * aoei_lstm_directions(c) : 0, cell = i / AOEI_LSTM_WEIGHTS;
+    s->pooled = AOEI_POOLED_TOKEN_MODULE;
+    s->absent = i >= 2 * c->n_kernels && cell >= cells;
+    if (cell < cells)
+        describe_lstm(c, cell / aoei_lstm_directions(c), (int)(cell % aoei_lstm_directions(c)), i % AOEI_LSTM_WEIGHTS, s);
+    else if (!s->absent)
+        describe_convolution(c, i / 2, i % 2, s);
 }
 
 static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot *s) {
@@ -271,8 +293,8 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
             describe_classifier(c, i, part, s);
         return;
     }
-    if (kind >= AOEI_PW_CONVOLUTION) {
-        describe_convolution(c, (kind - AOEI_PW_CONVOLUTION) / 2, (kind - AOEI_PW_CONVOLUTION) % 2, s);
+    if (kind >= AOEI_PW_TOKEN_MODULE) {
+        describe_token_module(c, kind - AOEI_PW_TOKEN_MODULE, s);
         return;
     }
     if (kind >= AOEI_PW_PROJECTION) {
@@ -393,8 +415,8 @@ enum {
     ADDED = 1 << 27,
     LATER = 1 << 28,
     POOLED = 1 << 29,
-    PROJECTION = 64,  /* added to POOLED */
-    CONVOLUTION = 256 /* added to POOLED */
+    PROJECTION = 64,   /* added to POOLED */
+    TOKEN_MODULE = 256 /* added to POOLED */
 };
 
 /* Returns the stream of the weight `kind` of layer `layer` of a transformer. */
@@ -418,8 +440,8 @@ uint32_t aoei_slot_stream(const aoei_encoder_config *c, size_t slot) {
         /* in the first version, the weights after the pooling were weight and bias of a dense layer, then of the head, which
          * could be a projection */
         const size_t pooled = slot - aoei_pooled_slot(c, 0);
-        if (pooled >= AOEI_PW_CONVOLUTION)
-            return (uint32_t)(POOLED + CONVOLUTION + pooled - AOEI_PW_CONVOLUTION);
+        if (pooled >= AOEI_PW_TOKEN_MODULE)
+            return (uint32_t)(POOLED + TOKEN_MODULE + pooled - AOEI_PW_TOKEN_MODULE);
         if (pooled >= AOEI_PW_PROJECTION) {
             const size_t k = pooled - AOEI_PW_PROJECTION;
             return (uint32_t)(POOLED + (k < 2 && !c->head_rows ? 2 + k : PROJECTION + k));

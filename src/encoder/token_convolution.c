@@ -30,7 +30,7 @@ void aoei_token_convolution_layout(aoei_encoder_state *s, const aoe_context *ctx
 
 /* Returns convolution i. */
 static aoei_convolution convolution(const aoei_encoder_config *c, const aoei_tensor *w, const aoei_encoder_state *s, size_t i) {
-    const size_t slot = aoei_pooled_slot(c, AOEI_PW_CONVOLUTION + 2 * i);
+    const size_t slot = aoei_pooled_slot(c, AOEI_PW_TOKEN_MODULE + 2 * i);
     return (aoei_convolution){.kernel = c->kernels[i],
                               .weight = w[slot],
                               .bias = w[slot + 1],
@@ -56,7 +56,7 @@ void aoei_token_convolution_backward(const aoe_context *ctx, const aoei_encoder_
     const aoei_tensor d = aoei_tensor_rows(s->grad_last, 0, n);
     aoei_tensor_zero(ctx, d);
     for (size_t i = 0; i < c->n_kernels; i++) {
-        const size_t slot = aoei_pooled_slot(c, AOEI_PW_CONVOLUTION + 2 * i);
+        const size_t slot = aoei_pooled_slot(c, AOEI_PW_TOKEN_MODULE + 2 * i);
         const aoei_convolution v = convolution(c, w, s, i);
         aoei_convolution_backward(ctx, &v, d, grads[slot], grads[slot + 1],
                                   aoei_tensor_cols(aoei_tensor_rows(s->grad_tokens, 0, n), i * C, C),

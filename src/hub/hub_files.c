@@ -18,6 +18,9 @@
 static const char *const configuration[] = {
     "config.json",
     "cnn_config.json",
+    "lstm_config.json",
+    "wordembedding_config.json",
+    "whitespacetokenizer_config.json",
     "modules.json",
     "config_sentence_transformers.json",
     "tokenizer.json",

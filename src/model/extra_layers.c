@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "encoder/initial_weights.h"
-#include "modeldir/cnn.h"
+#include "modeldir/token_module.h"
 
 /* Extends m->weights and m->files.tensors, which have `before` elements, to the number of slots of the configuration. */
 static int extend(aoe_model *m, size_t before, aoe_error *err) {
@@ -161,19 +161,26 @@ int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n
                           err);
 }
 
+/* Sets the module between the encoder and the pooling in the settings. */
+static int set_token_module(aoe_model *m, aoei_token_module kind, aoe_error *err) {
+    m->settings.token_module = kind;
+    m->settings.token_module_folder = aoei_strdup(aoei_token_module_folder(kind));
+    return m->settings.token_module_folder ? AOE_OK : aoei_fail_nomem(err, 1);
+}
+
 int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, size_t channels, uint64_t seed, aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config);
-    int rc = aoei_cnn_check(&m->config, m->settings.pooling, m->files.dir, err);
+    int rc = aoei_token_module_check(&m->config, AOEI_TOKEN_MODULE_CNN, m->settings.pooling, m->files.dir, err);
     if (rc)
         return rc;
-    if (!(m->settings.cnn = aoei_strdup(AOEI_CNN_FOLDER)))
-        return aoei_fail_nomem(err, sizeof AOEI_CNN_FOLDER);
+    if ((rc = set_token_module(m, AOEI_TOKEN_MODULE_CNN, err)))
+        return rc;
     memcpy(m->config.kernels, kernels, n * sizeof *kernels);
     m->config.n_kernels = n;
     m->config.kernel_channels = channels;
     aoei_model_describe_modules(m);
     rc = extend(m, before, err);
     return rc ? rc
-              : add_slots(m, &m->memory.convolution, aoei_pooled_slot(&m->config, AOEI_PW_CONVOLUTION),
+              : add_slots(m, &m->memory.convolution, aoei_pooled_slot(&m->config, AOEI_PW_TOKEN_MODULE),
                           aoei_pooled_slot(&m->config, AOEI_PW_COUNT), seed, err);
 }

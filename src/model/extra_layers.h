@@ -29,7 +29,7 @@ int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n
 int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err);
 /* Adds n convolutions (nn/convolution.h) with these kernel sizes and `channels` outputs between the encoder and the pooling.
  * They are initialized with random values from `seed`, and become the module CNN of the saved model. The model must have no
- * convolutions and no modules after the pooling. Errors: AOE_EUNSUPPORTED (aoei_cnn_check), AOE_ENOMEM. */
+ * convolutions and no modules after the pooling. Errors: AOE_EUNSUPPORTED (aoei_token_module_check), AOE_ENOMEM. */
 int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, size_t channels, uint64_t seed, aoe_error *err);
 
 #endif

@@ -36,9 +36,9 @@ void aoei_model_describe_modules(aoe_model *m) {
     static const char *const kinds[] = {"dense", "layer norm", "dropout", "normalize", "flow"};
     size_t at = 0;
     *m->modules_text = 0;
-    if (m->config.n_kernels)
-        at = (size_t)snprintf(m->modules_text, sizeof m->modules_text, "cnn before the pooling%s",
-                              m->config.n_modules ? ", " : "");
+    if (aoei_has_token_module(&m->config))
+        at = (size_t)snprintf(m->modules_text, sizeof m->modules_text, "%s before the pooling%s",
+                              m->config.n_kernels ? "cnn" : "lstm", m->config.n_modules ? ", " : "");
     for (size_t i = 0; i < m->config.n_modules && at < sizeof m->modules_text; i++) {
         const aoei_module *module = &m->config.modules[i];
         const int is_dense = module->kind == AOEI_MODULE_DENSE;

@@ -26,12 +26,12 @@
 #include "model/weight_placement.h"
 #include "model/weight_rows.h"
 #include "modeldir/cross_encoder.h"
-#include "modeldir/cnn.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/model_keys.h"
 #include "modeldir/peft.h"
 #include "modeldir/pooled_modules.h"
 #include "modeldir/settings_read.h"
+#include "modeldir/token_module.h"
 #include "modeldir/weight_tensors.h"
 
 #include <limits.h>
@@ -147,7 +147,7 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
     if (!rc)
         rc = aoei_layer_pooling_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.layer_pooling, err);
     if (!rc)
-        rc = aoei_cnn_open(&m->config, &m->files, aoei_settings_dir(&m->files), &m->settings, err);
+        rc = aoei_token_module_open(&m->config, &m->files, aoei_settings_dir(&m->files), &m->settings, err);
     if (!rc)
         rc = aoei_modules_open(&m->config, &m->files, aoei_settings_dir(&m->files), m->settings.modules, err);
     if (!rc)

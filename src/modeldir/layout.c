@@ -57,7 +57,8 @@ static int ends_with(const char *name, const char *tail) {
 /* Returns 1 if `name` is the folder name of a module, such as "2_Dense". */
 static int is_module_folder(const char *name) {
     static const char *const kinds[] = {
-        "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize", "StaticEmbedding", "WeightedLayerPooling", "Flow"};
+        "Pooling", "Dense", "LayerNorm", "Dropout",       "Normalize", "StaticEmbedding", "WeightedLayerPooling",
+        "Flow",    "CNN",   "LSTM",      "WordEmbeddings"};
     const char *p = name;
     while (isdigit((unsigned char)*p))
         p++;

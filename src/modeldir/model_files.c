@@ -205,7 +205,7 @@ void aoei_model_files_close(aoei_model_files *f) {
     json_decref(f->record);
     aoei_safetensors_close(f->weights);
     aoei_safetensors_close(f->adapters);
-    for (size_t i = 0; i < AOEI_POOLED_CONVOLUTION; i++)
+    for (size_t i = 0; i < AOEI_POOLED_TOKEN_MODULE; i++)
         aoei_safetensors_close(f->modules[i]);
     aoei_free(f->tensors);
     aoei_free(f->parts);

@@ -37,7 +37,7 @@ typedef struct aoei_model_files {
     aoei_safetensors *adapters; /* mapped file of the adapters, owned; NULL: none */
     /* mapped files of the modules after the pooling, in the order of aoei_encoder_config.modules, and of the layer weights
      * and of the convolutions, which are the last two elements (aoei_slot.pooled - 1); owned; NULL: no weights */
-    aoei_safetensors *modules[AOEI_POOLED_CONVOLUTION];
+    aoei_safetensors *modules[AOEI_POOLED_TOKEN_MODULE];
     /* [aoei_slot_count] tensor of each weight, indexed by slot (encoder/slots.h). An element is NULL if no file contains the
      * weight. The array is owned; the tensors are borrowed from the files. */
     const aoei_st_tensor **tensors;

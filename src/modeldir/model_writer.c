@@ -30,7 +30,6 @@
 #include "encoder/slots.h"
 #include "modeldir/adapter_tensors.h"
 #include "modeldir/cross_encoder_write.h"
-#include "modeldir/cnn.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
 #include "modeldir/peft.h"
@@ -40,6 +39,7 @@
 #include "modeldir/sentence_transformers_write.h"
 #include "modeldir/settings_json.h"
 #include "modeldir/storage.h"
+#include "modeldir/token_module.h"
 #include "modeldir/weight_tensors.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
@@ -276,7 +276,7 @@ static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_err
     int rc;
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
-        (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = aoei_cnn_write(m, dir, err)) ||
+        (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = aoei_token_module_write(m, dir, err)) ||
         (rc = write_license(m, dir, err)) || (rc = write_cross_encoder(m, dir, err)) ||
         (rc = aoei_adapters_readme(m, dir, err)))
         return rc;
@@ -287,7 +287,7 @@ static int write_complete(const aoei_model_contents *m, const char *dir, aoe_err
     int rc;
     if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
-        (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = aoei_cnn_write(m, dir, err)) ||
+        (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = aoei_token_module_write(m, dir, err)) ||
         (m->config->arch->library != AOEI_LIBRARY_NONE && !m->config->classes &&
          (rc = aoei_sentence_transformers_write(m->settings, m->config, dir, err))) ||
         (rc = write_cross_encoder(m, dir, err)) || (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))

@@ -14,10 +14,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "modeldir/cnn.h"
 #include "modeldir/layout.h"
 #include "modeldir/pooled_modules.h"
 #include "modeldir/safetensors.h"
+#include "modeldir/token_module.h"
 #include "modeldir/transformer_module.h"
 
 #define MAX_MODES 6 /* number of known pooling modes */
@@ -250,11 +250,12 @@ done:
 
 /* The modules in modules.json. The strings are borrowed from the parsed file. */
 typedef struct module_list {
-    const char *layers;  /* folder of the WeightedLayerPooling module, which precedes the Pooling module; NULL: none */
-    const char *cnn;     /* folder of the CNN module, which precedes the Pooling module; NULL: none */
-    const char *pooling; /* folder of the Pooling module */
-    json_t *after;       /* modules after the pooling, as in aoei_settings.modules; owned; NULL: none */
-    int normalize;       /* 1: a Normalize module is the last module; it is not part of `after` */
+    const char *layers; /* folder of the WeightedLayerPooling module, which precedes the Pooling module; NULL: none */
+    const char *tokens; /* folder of the CNN or LSTM module, which precedes the Pooling module; NULL: none */
+    aoei_token_module token_module; /* kind of this module */
+    const char *pooling;            /* folder of the Pooling module */
+    json_t *after;                  /* modules after the pooling, as in aoei_settings.modules; owned; NULL: none */
+    int normalize;                  /* 1: a Normalize module is the last module; it is not part of `after` */
 } module_list;
 
 /* Returns the last component of the class name of a module, such as "Pooling", if the class belongs to sentence-transformers.
@@ -274,13 +275,13 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
     const char *kind = class_of(type);
     const int is_first = i == 0 && kind && !strcmp(kind, "Transformer");
     const int is_layers = i == 1 && kind && !strcmp(kind, "WeightedLayerPooling");
-    const int is_cnn = i == 1 && kind && !strcmp(kind, "CNN");
-    const int is_second = i == 1u + (list->layers != NULL) + (list->cnn != NULL) && kind && !strcmp(kind, "Pooling");
-    if (!is_first && !is_layers && !is_cnn && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
+    const aoei_token_module tokens = i == 1 && kind ? aoei_token_module_find(kind) : AOEI_TOKEN_MODULE_NONE;
+    const int is_second = i == 1u + (list->layers != NULL) + (list->tokens != NULL) && kind && !strcmp(kind, "Pooling");
+    if (!is_first && !is_layers && !tokens && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: module %zu, '%s', is not supported at this position (supported: Transformer, optionally WeightedLayerPooling "
-            "or CNN, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
+            "%s: module %zu, '%s', is not supported at this position (supported: Transformer, optionally WeightedLayerPooling, "
+            "CNN or LSTM, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
             path, i, type,
             kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)" : "");
     if (is_first ? *at && !aoei_is_plain_folder(at) : !aoei_is_plain_folder(at))
@@ -291,9 +292,11 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
         list->pooling = at;
     if (is_layers)
         list->layers = at;
-    if (is_cnn)
-        list->cnn = at;
-    return is_first || is_layers || is_cnn || is_second ? 0 : aoei_module_list_append(&list->after, kind, at, err);
+    if (tokens) {
+        list->tokens = at;
+        list->token_module = tokens;
+    }
+    return is_first || is_layers || tokens || is_second ? 0 : aoei_module_list_append(&list->after, kind, at, err);
 }
 
 /* If the last module is Normalize, removes it from the list and sets list->normalize. */
@@ -362,15 +365,17 @@ static int set_layer_pooling(aoei_partial_settings *s, const module_list *list, 
     return s->layer_pooling ? 0 : aoei_fail_nomem(err, strlen(list->layers));
 }
 
-/* Sets s->cnn to the folder of the module CNN, and *width to the number of components of the token vectors that are pooled. */
-static int set_cnn(aoei_partial_settings *s, size_t *width, const module_list *list, const char *dir,
-                   const aoei_encoder_config *c, aoe_error *err) {
-    aoei_encoder_config with_cnn = *c;
-    int rc = list->cnn ? aoei_cnn_read(&with_cnn, dir, list->cnn, err) : 0;
-    *width = aoei_token_width(&with_cnn);
-    if (!rc && list->cnn && !s->cnn && !(s->cnn = aoei_strdup(list->cnn)))
-        rc = aoei_fail_nomem(err, strlen(list->cnn));
-    return rc;
+/* Sets s->token_module and its folder, and *width to the number of components of the token vectors that are pooled. */
+static int set_token_module(aoei_partial_settings *s, size_t *width, const module_list *list, const char *dir,
+                            const aoei_encoder_config *c, aoe_error *err) {
+    aoei_encoder_config with_module = *c;
+    int rc = list->tokens ? aoei_token_module_read(&with_module, list->token_module, dir, list->tokens, err) : 0;
+    *width = aoei_token_width(&with_module);
+    if (rc || !list->tokens || s->token_module_folder)
+        return rc;
+    s->token_module = list->token_module;
+    s->token_module_folder = aoei_strdup(list->tokens);
+    return s->token_module_folder ? 0 : aoei_fail_nomem(err, strlen(list->tokens));
 }
 
 /* Reads the modules after the transformer. modules.json is checked even if the options of the caller override all its
@@ -389,7 +394,7 @@ static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_en
         goto done;
     }
     if ((rc = read_module_list(&list, root, dir, path, err)) || (rc = set_layer_pooling(s, &list, c, path, err)) ||
-        (rc = set_cnn(s, &width, &list, dir, c, err)) || (rc = is_averaged(&averaged, &list, dir, width, err)) ||
+        (rc = set_token_module(s, &width, &list, dir, c, err)) || (rc = is_averaged(&averaged, &list, dir, width, err)) ||
         (rc = read_pooling(s, dir, list.pooling, averaged, width, err)))
         goto done;
     if (averaged && s->pooling < AOE_POOLING_CONCAT) /* the pooling contains the average, or an option replaces it */

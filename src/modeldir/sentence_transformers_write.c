@@ -13,10 +13,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch.h"
-#include "modeldir/cnn.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
 #include "modeldir/safetensors_writer.h"
+#include "modeldir/token_module.h"
 #include "encoder/token_pooling.h"
 
 /* Writes v to DIR/name and releases v. If v is NULL, returns AOE_ENOMEM, because an allocation failed. */
@@ -48,8 +48,9 @@ static int write_modules(const aoei_settings *s, int is_static, int averaged, co
     idx++;
     if (s->layer_pooling || aoei_pooling_averages_layers(s->pooling))
         failed |= json_array_append_new(list, module_json(idx++, AOEI_LAYER_POOLING_FOLDER, "WeightedLayerPooling"));
-    if (s->cnn)
-        failed |= json_array_append_new(list, module_json(idx++, AOEI_CNN_FOLDER, "CNN"));
+    if (s->token_module != AOEI_TOKEN_MODULE_NONE)
+        failed |= json_array_append_new(
+            list, module_json(idx++, aoei_token_module_folder(s->token_module), aoei_token_module_name(s->token_module)));
     if (!is_static)
         failed |= json_array_append_new(list, module_json(idx++, "1_Pooling", "Pooling"));
     if (averaged)

@@ -102,7 +102,7 @@ void aoei_partial_settings_init(aoei_partial_settings *s) {
 void aoei_partial_settings_free(aoei_partial_settings *s) {
     aoei_free(s->prompt);
     aoei_free(s->layer_pooling);
-    aoei_free(s->cnn);
+    aoei_free(s->token_module_folder);
     json_decref(s->modules);
     json_decref(s->prompts);
     aoei_partial_settings_init(s);
@@ -116,7 +116,7 @@ int aoei_partial_settings_set_prompt(aoei_partial_settings *s, const char *promp
 void aoei_settings_free(aoei_settings *s) {
     aoei_free(s->prompt);
     aoei_free(s->layer_pooling);
-    aoei_free(s->cnn);
+    aoei_free(s->token_module_folder);
     json_decref(s->modules);
     json_decref(s->prompts);
     *s = (aoei_settings){0};
@@ -139,8 +139,8 @@ int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *
     to->prompts = to->modules = NULL;
     to->prompt = aoei_strdup(from->prompt);
     to->layer_pooling = from->layer_pooling ? aoei_strdup(from->layer_pooling) : NULL;
-    to->cnn = from->cnn ? aoei_strdup(from->cnn) : NULL;
-    if (!to->prompt || !to->layer_pooling != !from->layer_pooling || !to->cnn != !from->cnn)
+    to->token_module_folder = from->token_module_folder ? aoei_strdup(from->token_module_folder) : NULL;
+    if (!to->prompt || !to->layer_pooling != !from->layer_pooling || !to->token_module_folder != !from->token_module_folder)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
     to->prompts = json_incref(from->prompts); /* the object can be shared, because it is never modified after it was read */
     to->modules = copy_list(from->modules);   /* aoei_model_add_dense appends to the list */

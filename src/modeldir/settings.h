@@ -21,6 +21,14 @@ typedef enum aoei_similarity {
     AOEI_SIMILARITY_COUNT
 } aoei_similarity;
 
+/* Module between the encoder and the pooling (modeldir/token_module.h). */
+typedef enum aoei_token_module {
+    AOEI_TOKEN_MODULE_NONE,
+    AOEI_TOKEN_MODULE_CNN,
+    AOEI_TOKEN_MODULE_LSTM,
+    AOEI_TOKEN_MODULE_COUNT
+} aoei_token_module;
+
 /* The settings of an open model. */
 typedef struct aoei_settings {
     aoe_pooling pooling;         /* never AOE_POOLING_AUTO */
@@ -37,7 +45,8 @@ typedef struct aoei_settings {
        "Dropout", "Normalize" or "Flow") and "path" (folder in the model directory); owned; NULL: there are none */
     json_t *modules;
     char *layer_pooling;             /* folder of the module WeightedLayerPooling in the model directory, owned; NULL: none */
-    char *cnn;                       /* folder of the module CNN in the model directory, owned; NULL: none */
+    aoei_token_module token_module;  /* module that computes the token vectors that are pooled */
+    char *token_module_folder;       /* its folder in the model directory, owned; NULL: there is no such module */
     int lowercase;                   /* 1: texts are lowercased before tokenization */
     int reranker_template;           /* 1: pairs are inserted into the template of Qwen3-Reranker (model/reranker_template.h) */
     aoe_score_activation activation; /* cross-encoders: function that is applied to the logits of a pair */
@@ -51,22 +60,23 @@ typedef struct aoei_settings {
 /* The settings while they are read. They are read from several sources in order of precedence, and each source sets only fields
  * that are not set yet. */
 typedef struct aoei_partial_settings {
-    aoe_pooling pooling;         /* AOE_POOLING_AUTO: not set */
-    const char *pooling_from;    /* "option", or a file name; static */
-    size_t max_length;           /* maximum sequence length in tokens; AOE_AUTO: not set */
-    const char *max_length_from; /* "option", or a file name; static */
-    char *prompt;                /* prompt template; "": no prompt; NULL: not set; owned */
-    json_t *prompts;             /* JSON object of all named prompt templates; NULL: not set; owned */
-    int normalize;               /* 0 or 1; AOE_AUTO: not set */
-    int lowercase;               /* 0 or 1; AOE_AUTO: not set */
-    size_t bidirectional_from;   /* index of the first bidirectional layer; AOE_AUTO: not set */
-    json_t *modules;             /* modules as in aoei_settings; NULL: not set; owned */
-    char *layer_pooling;         /* see aoei_settings; NULL: not set; owned */
-    char *cnn;                   /* see aoei_settings; NULL: not set; owned */
-    int include_prompt;          /* 0: the pooling leaves out the tokens of the prompt; 1: it does not; AOE_AUTO: not set */
-    size_t truncate_dim;         /* see aoei_settings; AOE_AUTO: not set */
-    int similarity;              /* value of aoei_similarity; AOE_AUTO: not set */
-    int skip_modules;            /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */
+    aoe_pooling pooling;            /* AOE_POOLING_AUTO: not set */
+    const char *pooling_from;       /* "option", or a file name; static */
+    size_t max_length;              /* maximum sequence length in tokens; AOE_AUTO: not set */
+    const char *max_length_from;    /* "option", or a file name; static */
+    char *prompt;                   /* prompt template; "": no prompt; NULL: not set; owned */
+    json_t *prompts;                /* JSON object of all named prompt templates; NULL: not set; owned */
+    int normalize;                  /* 0 or 1; AOE_AUTO: not set */
+    int lowercase;                  /* 0 or 1; AOE_AUTO: not set */
+    size_t bidirectional_from;      /* index of the first bidirectional layer; AOE_AUTO: not set */
+    json_t *modules;                /* modules as in aoei_settings; NULL: not set; owned */
+    char *layer_pooling;            /* see aoei_settings; NULL: not set; owned */
+    aoei_token_module token_module; /* see aoei_settings; AOEI_TOKEN_MODULE_NONE: not set */
+    char *token_module_folder;      /* see aoei_settings; NULL: not set; owned */
+    int include_prompt;             /* 0: the pooling leaves out the tokens of the prompt; 1: it does not; AOE_AUTO: not set */
+    size_t truncate_dim;            /* see aoei_settings; AOE_AUTO: not set */
+    int similarity;                 /* value of aoei_similarity; AOE_AUTO: not set */
+    int skip_modules; /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */
 } aoei_partial_settings;
 
 void aoei_partial_settings_init(aoei_partial_settings *s);

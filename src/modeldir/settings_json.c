@@ -11,15 +11,15 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "modeldir/cnn.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
+#include "modeldir/token_module.h"
 
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
  * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
  * "include_prompt" and "layer_pooling", version 5 the poolings last-two-avg, layer1-last-avg and mask,
- * version 6 the key "cnn", and version 7 the module Flow */
-#define MAX_FORMAT_VERSION 7
+ * version 6 the key "cnn", version 7 the module Flow, and version 8 the key "lstm" */
+#define MAX_FORMAT_VERSION 8
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
@@ -110,8 +110,19 @@ static int read_folder(char **folder, json_t *root, const char *key, const char 
     return *folder ? 0 : aoei_fail_nomem(err, strlen(name));
 }
 
+/* Reads "cnn" or "lstm", the folder of the module that computes the token vectors that are pooled. */
+static int read_token_module(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
+    const int is_cnn = json_object_get(root, "cnn") != NULL, is_lstm = json_object_get(root, "lstm") != NULL;
+    if (is_cnn && is_lstm)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"cnn\" and \"lstm\" are both given; correct the value", file);
+    if ((!is_cnn && !is_lstm) || s->token_module_folder)
+        return 0;
+    s->token_module = is_cnn ? AOEI_TOKEN_MODULE_CNN : AOEI_TOKEN_MODULE_LSTM;
+    return read_folder(&s->token_module_folder, root, is_cnn ? "cnn" : "lstm", file, err);
+}
+
 /* Reads the modules after the pooling: "dense", the folder of a single dense layer, or "modules", a list of modules. Also reads
- * "layer_pooling" and "cnn", the folders of the modules before the pooling. */
+ * "layer_pooling", "cnn" and "lstm", the folders of the modules before the pooling. */
 static int read_modules(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
     const char *name = NULL;
     json_t *list = json_object_get(root, "modules"), *v;
@@ -120,7 +131,7 @@ static int read_modules(aoei_partial_settings *s, json_t *root, const char *file
     if (!rc && name && !(rc = check_folder("dense", name, file, err)))
         rc = aoei_module_list_append(&s->modules, "Dense", name, err);
     if (!rc && !(rc = read_folder(&s->layer_pooling, root, "layer_pooling", file, err)))
-        rc = read_folder(&s->cnn, root, "cnn", file, err);
+        rc = read_token_module(s, root, file, err);
     if (!rc && list && (name || !json_is_array(list)))
         rc = aoei_fail(err, AOE_EFORMAT,
                        "%s: \"modules\" is not a list of modules, or \"dense\" is also given; correct the value", file);
@@ -191,9 +202,11 @@ static int is_single_dense(const aoei_settings *s) {
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
+    if (s->token_module == AOEI_TOKEN_MODULE_LSTM)
+        return 8;
     if (aoei_settings_has_flow(s))
         return 7;
-    if (s->cnn)
+    if (s->token_module == AOEI_TOKEN_MODULE_CNN)
         return 6;
     if (p > AOE_POOLING_CELL_MAX && p < AOE_POOLING_COUNT)
         return 5;
@@ -223,7 +236,9 @@ static int add_modules(json_t *root, const aoei_settings *s) {
 
 /* Adds the settings that most models do not have. Returns 0 or -1. */
 static int add_optional(json_t *root, const aoei_settings *s) {
-    return (s->cnn && json_object_set_new(root, "cnn", json_string(AOEI_CNN_FOLDER))) ||
+    return (s->token_module != AOEI_TOKEN_MODULE_NONE &&
+            json_object_set_new(root, s->token_module == AOEI_TOKEN_MODULE_CNN ? "cnn" : "lstm",
+                                json_string(aoei_token_module_folder(s->token_module)))) ||
                    (s->layer_pooling && json_object_set_new(root, "layer_pooling", json_string(AOEI_LAYER_POOLING_FOLDER))) ||
                    (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
                    (s->exclude_prompt && json_object_set_new(root, "include_prompt", json_false())) ||

@@ -103,8 +103,9 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
     if (c->classes) {
         aoei_free(st.layer_pooling);
         st.layer_pooling = NULL;
-        aoei_free(st.cnn);
-        st.cnn = NULL;
+        aoei_free(st.token_module_folder);
+        st.token_module_folder = NULL;
+        st.token_module = AOEI_TOKEN_MODULE_NONE;
     }
     if ((rc = aoei_sentence_transformers_read(&st, dir, c, err)) || (rc = check_pooling(&st, c, err)) ||
         (o->prompt_name && (rc = select_prompt(&st, dir, o, err))))
@@ -127,7 +128,8 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .prompts = st.prompts,
         .modules = st.modules,
         .layer_pooling = st.layer_pooling,
-        .cnn = st.cnn,
+        .token_module = st.token_module,
+        .token_module_folder = st.token_module_folder,
         .normalize = st.normalize == 1,
         .lowercase = st.lowercase == 1,
         .bidirectional = st.bidirectional_from != AOE_AUTO,

@@ -16,10 +16,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "modeldir/adapter_tensors.h"
-#include "modeldir/cnn.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/pooled_modules.h"
 #include "modeldir/storage.h"
+#include "modeldir/token_module.h"
 #include "modeldir/weight_layout.h"
 #include "modeldir/weights_check.h"
 
@@ -246,7 +246,7 @@ int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, 
         return aoei_fail_nomem(err, n * sizeof *f->parts);
     if ((rc = detect_prefix(f, c, err)) || (rc = find_encoder(f, c, &int8, err)) || (rc = check_others(f, c, int8, err)) ||
         (rc = aoei_adapter_tensors_find(f, c, err)) || (rc = aoei_modules_find(f, c, err)) ||
-        (rc = aoei_layer_pooling_find(f, c, err)) || (rc = aoei_cnn_find(f, c, err)))
+        (rc = aoei_layer_pooling_find(f, c, err)) || (rc = aoei_token_module_tensors(f, c, err)))
         return rc;
     f->stored_bytes = stored_bytes(f, c);
     f->storage = storage_name(f, c, int8);

@@ -76,6 +76,11 @@ static int convolutions(const aoe_train_options *o, aoe_model *m, double highest
                          o->args.model);
     if (m->config.n_kernels)
         return AOE_OK;
+    if (m->config.lstm_dims)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the model has an LSTM, but options.method is-bert adds convolutions; start from a model without "
+                         "the LSTM",
+                         o->args.model);
     return aoei_model_add_convolutions(m, kernels, sizeof kernels / sizeof *kernels, CHANNELS, o->args.seed, err);
 }
 

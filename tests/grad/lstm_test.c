@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../support/grad_check.h"
+#include "../support/span.h"
 #include "../support/support.h"
 #include "nn/linear.h"
 #include "nn/lstm.h"
