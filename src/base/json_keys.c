@@ -66,6 +66,7 @@ static const struct {
                            "rope_local_base_freq sliding_window_pattern _sliding_window_pattern cache_implementation "},
     {"static", "hidden_size vocab_size normalize tokenizer_name apply_pca apply_zipf hidden_dim seq_length sif_coefficient "
                "embedding_dtype max_length cache_dir pooling vocabulary_quantization pca_dims "},
+    {"word_embeddings", "hidden_size vocab_size update_embeddings "},
     {"ran", SIZES "head_size window_size min_window_size layer_norm_eps dropout norm_variant cell_pooling memory_review "},
 };
 
@@ -101,6 +102,9 @@ static const struct {
     {"Dropout", NAMES "dropout "},
     {"Normalize", NAMES},
     {"StaticEmbedding", ""},
+    {"WordEmbeddings", "tokenizer_class update_embeddings max_seq_length "},
+    {"CNN", "in_word_embedding_dimension in_embedding_dimension out_channels kernel_sizes stride_sizes "},
+    {"LSTM", "word_embedding_dimension embedding_dimension hidden_dim num_layers dropout bidirectional "},
     {"WeightedLayerPooling", "word_embedding_dimension embedding_dimension layer_start num_hidden_layers "},
     {"LogitScore", NAMES "true_token_id false_token_id "},
 };

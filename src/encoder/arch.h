@@ -100,7 +100,8 @@ struct aoei_arch {
     int allows_no_tokens;        /* 1: a text may have no tokens; its embedding is then the zero vector */
     int auto_float32;      /* 1: AOE_DTYPE_AUTO means float32, because the encoder has no matmuls that bf16 would make faster */
     int supports_adapters; /* 1: linear layers may have LoRA adapters */
-    aoei_library library;  /* library that can load model directories of this architecture that aoe saved */
+    const char *first_module; /* type of the first module in modules.json; NULL: "Transformer" */
+    aoei_library library;     /* library that can load model directories of this architecture that aoe saved */
 };
 
 #endif

@@ -26,6 +26,7 @@
 #include "encoder/arch_ran.h"
 #include "encoder/arch_roberta.h"
 #include "encoder/arch_static.h"
+#include "encoder/arch_words.h"
 #include "encoder/slots.h"
 
 static const aoei_arch *const archs[] = {
@@ -33,7 +34,7 @@ static const aoei_arch *const archs[] = {
     &aoei_arch_qwen2,     &aoei_arch_static,     &aoei_arch_ran,         &aoei_arch_mpnet,     &aoei_arch_nomic,
     &aoei_arch_jina_code, &aoei_arch_jina_bert,  &aoei_arch_qwen3,       &aoei_arch_ministral, &aoei_arch_new,
     &aoei_arch_gte,       &aoei_arch_deberta,    &aoei_arch_distilbert,  &aoei_arch_camembert, &aoei_arch_electra,
-    &aoei_arch_gemma3,    &aoei_arch_modernbert, &aoei_arch_albert,
+    &aoei_arch_gemma3,    &aoei_arch_modernbert, &aoei_arch_albert,      &aoei_arch_words,
 };
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
@@ -61,7 +62,7 @@ static const aoei_arch *arch_of(const json_t *config, const char *model_type) {
 
 const char *aoei_arch_names(void) {
     return "bert, roberta, xlm-roberta, llama, mistral, qwen2, model2vec, ran, mpnet, nomic_bert, jina_bert, qwen3, ministral, new, gte, deberta-v2, distilbert, camembert, electra, "
-           "gemma3_text, modernbert, albert";
+           "gemma3_text, modernbert, albert, word_embeddings";
 }
 
 /* Checks that the size in bytes of all weights, gradients and optimizer states together fits size_t. */

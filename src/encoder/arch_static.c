@@ -56,7 +56,7 @@ static void name_sentence(char *out, size_t size, aoei_slot_group group, size_t 
     .model_type = "static", .other_type = "model2vec", .class_name = "StaticModel", .prefixes = prefixes, .read = read_static, \
     .write = write_static, .print_sizes = print_static, .encoder = &aoei_static_ops, .max_length = max_length_static,          \
     .poolings = AOEI_POOLING_BIT(AOE_POOLING_LAST_AVG), .default_pooling = AOE_POOLING_LAST_AVG, .plain_tokens = 1,            \
-    .allows_no_tokens = 1, .auto_float32 = 1
+    .allows_no_tokens = 1, .auto_float32 = 1, .first_module = "StaticEmbedding"
 
 /* The module StaticEmbedding of sentence-transformers. In contrast to Model2Vec, unknown tokens are not dropped, and the length
  * of texts is not limited. */

@@ -141,6 +141,7 @@ typedef struct aoei_encoder_config {
                   nn/score_bias.h) */
     aoei_relative_config relative; /* relative positions of disentangled attention */
     int no_position_table;         /* 1: there is no position table, although `positions` is not 0 */
+    int frozen_words;              /* 1: the word embeddings are not trained (WordEmbeddings) */
     int normalize;                 /* 1: config.json requests that vectors are normalized to unit length (static models) */
     aoei_activation activation;    /* activation function of the feed-forward layers */
     double norm_eps;               /* epsilon of all norms */
@@ -230,6 +231,10 @@ static inline int aoei_pools_mean_state(const aoei_encoder_config *c) {
 /* Returns 1 if convolutions or an LSTM compute the token vectors that are pooled from the last hidden state. */
 static inline int aoei_has_token_module(const aoei_encoder_config *c) {
     return c->n_kernels || c->lstm_dims;
+}
+/* Returns 1 if training does not change some weights. */
+static inline int aoei_has_frozen_weights(const aoei_encoder_config *c) {
+    return c->lora.r || c->frozen_words;
 }
 /* Returns the number of directions of the LSTM. */
 static inline size_t aoei_lstm_directions(const aoei_encoder_config *c) {

@@ -133,7 +133,7 @@ typedef struct aoei_slot {
     int classifier; /* 1: weight of a classification head; 2: weight of its last layer; 0: other weight */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
     int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling
-                   are trained */
+                   are trained. Word embeddings may also be frozen (config.frozen_words) */
     /* If the weight file stores several weights of a layer as consecutive rows of one tensor (a fused tensor), `name` is the
      * name of this tensor, `first` is the index of the first row of the weight in the tensor, and `stored_rows` is the number
      * of rows of the tensor. If the tensor is a vector, elements are counted instead of rows. stored_rows is 0 if the tensor

@@ -367,7 +367,7 @@ int aoei_slot_describe(const aoei_encoder_config *c, size_t slot, aoei_slot *out
         describe_outer(c, kind, out);
     }
     out->linear &= !out->absent;
-    out->frozen = c->lora.r && !out->adapter;
+    out->frozen = (c->lora.r && !out->adapter) || (c->frozen_words && out->table);
     if (c->arch && out->adapter && !out->absent)
         name_adapter(c, kind, layer, out);
     else if (c->arch && !out->adapter)

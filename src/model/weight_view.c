@@ -42,8 +42,8 @@ int aoei_model_view(aoe_model **out, const aoe_model *base, const aoei_tensor *w
 }
 
 void aoei_model_release_weights(aoe_model *m) {
-    if (m->config.lora.r)
-        return; /* training of adapters still reads the frozen weights */
+    if (aoei_has_frozen_weights(&m->config))
+        return; /* training still reads the frozen weights */
     memset(m->weights, 0, aoei_slot_count(&m->config) * sizeof *m->weights);
     aoei_aligned_free(m->memory.converted);
     aoei_aligned_free(m->memory.generated);

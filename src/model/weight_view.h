@@ -11,8 +11,8 @@
  * weights: [aoei_slot_count] tensors; the array is copied, and the data is borrowed. The caller frees *m with aoe_model_close.
  * `base` must outlive *m. Errors: AOE_ENOMEM. */
 int aoei_model_view(aoe_model **m, const aoe_model *base, const aoei_tensor *weights, aoe_error *err);
-/* Frees the weights of a model after they have been copied to a trainer. If the model has adapters, nothing is freed, because
- * the frozen weights are still used. The files remain open, because tensors are copied from them when the model is saved. */
+/* Frees the weights of a model after they have been copied to a trainer. If the model has frozen weights, nothing is freed,
+ * because they are still used. The files remain open, because tensors are copied from them when the model is saved. */
 void aoei_model_release_weights(aoe_model *m);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef AOEI_MODELDIR_LAYOUT_H
 #define AOEI_MODELDIR_LAYOUT_H
 
+#define AOEI_WORDS_CONFIG "wordembedding_config.json" /* configuration of the module WordEmbeddings */
 #define AOEI_CONFIG_FILE  "config.json"
 #define AOEI_WEIGHTS_FILE "model.safetensors"
 #define AOEI_INDEX_FILE   "model.safetensors.index.json"

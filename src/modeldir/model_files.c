@@ -49,7 +49,8 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
     return rc;
 }
 
-/* If f->dir has no config.json and modules.json names a subfolder for the module Transformer or StaticEmbedding, sets
+/* If f->dir has no config.json and modules.json names a subfolder for the module Transformer, StaticEmbedding or
+ * WordEmbeddings, sets
  * f->transformer_dir to this folder. If the first module is another module that is stored in a subfolder, returns an error that
  * names it. */
 static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
@@ -63,10 +64,12 @@ static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
                *at = json_string_value(json_object_get(first, "path"));
     const char *dot = type ? strrchr(type, '.') : NULL;
     if (!rc && dot && at && *at && strcmp(at, ".") != 0) {
-        if (strcmp(dot + 1, "Transformer") != 0 && strcmp(dot + 1, "StaticEmbedding") != 0)
+        if (strcmp(dot + 1, "Transformer") != 0 && strcmp(dot + 1, "StaticEmbedding") != 0 &&
+            strcmp(dot + 1, "WordEmbeddings") != 0)
             rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                           "%s: the first module, '%s', is not supported (supported: Transformer, StaticEmbedding)", path,
-                           dot + 1);
+                           "%s: the first module, '%s', is not supported (supported: Transformer, StaticEmbedding, "
+                           "WordEmbeddings)",
+                           path, dot + 1);
         else if (aoei_is_plain_folder(at) && !(f->transformer_dir = aoei_path_join(f->dir, at)))
             rc = aoei_fail_nomem(err, strlen(f->dir));
     }

@@ -13,6 +13,7 @@
 #include "encoder/arch.h"
 #include "base/json_keys.h"
 #include "modeldir/layout.h"
+#include "modeldir/token_module.h"
 #include "modeldir/transformer_module.h"
 
 /* Checks that the file DIR/name, if it exists, contains an object, and checks its keys. subject: see aoei_json_keys_check. */
@@ -51,6 +52,10 @@ static int check_module(const char *dir, const json_t *module, const aoei_log *l
     int rc = 0;
     if (!strcmp(dot + 1, "Transformer"))
         rc = check_transformer(at, log, err);
+    else if (!strcmp(dot + 1, "WordEmbeddings"))
+        rc = check_file(at, AOEI_WORDS_CONFIG, AOEI_KEYS_MODULE, dot + 1, log, err);
+    else if (aoei_token_module_find(dot + 1))
+        rc = check_file(at, aoei_token_module_file(aoei_token_module_find(dot + 1)), AOEI_KEYS_MODULE, dot + 1, log, err);
     else if (*folder)
         rc = check_file(at, AOEI_CONFIG_FILE, AOEI_KEYS_MODULE, dot + 1, log, err);
     aoei_free(at);

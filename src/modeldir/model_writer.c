@@ -61,7 +61,7 @@ static int write_config(const aoei_model_contents *m, const char *dir, aoe_error
     if (!failed && aoei_layer_pooling_states(
                        m->config, m->settings->pooling)) /* sentence-transformers ignores the layer weights without this key */
         failed = json_object_set_new(config, "output_hidden_states", json_true());
-    if (!failed && m->config->arch->allows_no_tokens) /* a static model: Model2Vec reads these keys */
+    if (!failed && m->config->arch->plain_tokens) /* a static model: Model2Vec reads these keys */
         failed = json_object_set_new(config, "normalize", json_boolean(m->settings->normalize)) ||
                  (json_object_get(config, "embedding_dtype") &&
                   json_object_set_new(config, "embedding_dtype", json_string(aoei_storage_torch_dtype(m->storage))));

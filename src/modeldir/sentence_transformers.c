@@ -273,15 +273,15 @@ static int may_follow_pooling(const char *kind) {
 /* Adds module i to the list. type: class name; at: folder. */
 static int add_module(module_list *list, size_t i, const char *type, const char *at, const char *path, aoe_error *err) {
     const char *kind = class_of(type);
-    const int is_first = i == 0 && kind && !strcmp(kind, "Transformer");
+    const int is_first = i == 0 && kind && (!strcmp(kind, "Transformer") || !strcmp(kind, "WordEmbeddings"));
     const int is_layers = i == 1 && kind && !strcmp(kind, "WeightedLayerPooling");
     const aoei_token_module tokens = i == 1 && kind ? aoei_token_module_find(kind) : AOEI_TOKEN_MODULE_NONE;
     const int is_second = i == 1u + (list->layers != NULL) + (list->tokens != NULL) && kind && !strcmp(kind, "Pooling");
     if (!is_first && !is_layers && !tokens && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: module %zu, '%s', is not supported at this position (supported: Transformer, optionally WeightedLayerPooling, "
-            "CNN or LSTM, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
+            "%s: module %zu, '%s', is not supported at this position (supported: Transformer or WordEmbeddings, "
+            "optionally WeightedLayerPooling, CNN or LSTM, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
             path, i, type,
             kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)" : "");
     if (is_first ? *at && !aoei_is_plain_folder(at) : !aoei_is_plain_folder(at))
@@ -542,7 +542,33 @@ static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, a
     return rc;
 }
 
-/* Reads the lengths from the folder of the Transformer module: `dir`, or a subfolder such as 0_Transformer. */
+/* Reads wordembedding_config.json from the folder of the module WordEmbeddings: the maximum sequence length, and the class of
+ * the tokenizer, which must be supported. */
+static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
+    json_t *config = NULL;
+    char *path = NULL;
+    const char *tokenizer = NULL;
+    size_t n = 0;
+    int rc = load_optional(&config, &path, dir, AOEI_WORDS_CONFIG, err);
+    if (!rc && config)
+        rc = aoei_json_string(config, "tokenizer_class", &tokenizer, NULL, path, err);
+    const char *kind = tokenizer ? class_of(tokenizer) : NULL;
+    if (!rc && tokenizer && (!kind || strcmp(kind, "TransformersTokenizerWrapper") != 0))
+        rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                       "%s: tokenizer_class '%s' is not supported (supported: TransformersTokenizerWrapper)", path, tokenizer);
+    if (!rc && config)
+        rc = read_length(&n, config, "max_seq_length", max, path, err);
+    if (!rc && n && s->max_length == AOE_AUTO) {
+        s->max_length = n;
+        s->max_length_from = AOEI_WORDS_CONFIG;
+    }
+    json_decref(config);
+    aoei_free(path);
+    return rc;
+}
+
+/* Reads the lengths from the folder of the first module, Transformer or WordEmbeddings: `dir`, or a subfolder such as
+ * 0_Transformer. */
 static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL, *folder = NULL;
@@ -550,8 +576,9 @@ static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, s
     const char *at = json_string_value(json_object_get(json_array_get(root, 0), "path"));
     if (!rc && at && aoei_is_plain_folder(at) && !(folder = aoei_path_join(dir, at)))
         rc = aoei_fail_nomem(err, strlen(dir));
+    const char *from = folder ? folder : dir;
     if (!rc)
-        rc = read_lengths(s, folder ? folder : dir, max, err);
+        rc = (aoei_entry_exists(from, AOEI_WORDS_CONFIG) ? read_word_embeddings : read_lengths)(s, from, max, err);
     json_decref(root);
     aoei_free(folder);
     aoei_free(path);

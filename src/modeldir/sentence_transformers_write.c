@@ -19,6 +19,9 @@
 #include "modeldir/token_module.h"
 #include "encoder/token_pooling.h"
 
+/* class of the tokenizers of transformers in the module WordEmbeddings */
+#define TOKENIZER_CLASS "sentence_transformers.models.tokenizer.TransformersTokenizerWrapper"
+
 /* Writes v to DIR/name and releases v. If v is NULL, returns AOE_ENOMEM, because an allocation failed. */
 static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
     char *path = aoei_path_join(dir, name);
@@ -36,15 +39,15 @@ static json_t *module_json(int idx, const char *path, const char *type) {
     return json_pack("{s:i, s:s, s:s, s:s}", "idx", idx, "name", name, "path", path, "type", full);
 }
 
-/* Writes modules.json. is_static: 1 for a static model, whose first module is StaticEmbedding, and which has no pooling.
+/* Writes modules.json. first: type of the first module. is_static: 1 for a static model, which has no pooling.
  * averaged: 1 for cls-last-avg pooling, for which a Dense module that computes the mean follows the pooling. normalize_folder:
  * folder of the Normalize module, or NULL. */
-static int write_modules(const aoei_settings *s, int is_static, int averaged, const char *normalize_folder, const char *dir,
-                         aoe_error *err) {
+static int write_modules(const aoei_settings *s, const char *first, int is_static, int averaged, const char *normalize_folder,
+                         const char *dir, aoe_error *err) {
     char name[AOEI_MODULE_FOLDER_SIZE];
     json_t *list = json_array(), *v;
     size_t i;
-    int idx = 0, failed = json_array_append_new(list, module_json(idx, "", is_static ? "StaticEmbedding" : "Transformer"));
+    int idx = 0, failed = json_array_append_new(list, module_json(idx, "", first ? first : "Transformer"));
     idx++;
     if (s->layer_pooling || aoei_pooling_averages_layers(s->pooling))
         failed |= json_array_append_new(list, module_json(idx++, AOEI_LAYER_POOLING_FOLDER, "WeightedLayerPooling"));
@@ -175,14 +178,19 @@ int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_
     snprintf(normalize, sizeof normalize, "%zu_Normalize", 2 + (size_t)averaged + aoei_settings_module_count(s));
     if (!aoei_settings_portable(s) || (is_static && !aoei_entry_exists(dir, "tokenizer.json")))
         return 0;
-    if ((rc = write_modules(s, is_static, averaged, s->normalize ? normalize : NULL, dir, err)) ||
+    if ((rc = write_modules(s, c->arch->first_module, is_static, averaged, s->normalize ? normalize : NULL, dir, err)) ||
         (!is_static && (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err))) ||
         (averaged && (rc = write_folder(dir, "2_Dense", fill_averaging_dense, s, hidden, err))) ||
         (s->normalize && (rc = write_folder(dir, normalize, NULL, s, hidden, err))))
         return rc;
     if (is_static)
         return write_model_config(s, dir, err);
-    rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,
-                   "sentence_bert_config.json", err);
+    if (c->arch->first_module) /* WordEmbeddings */
+        rc = save_json(json_pack("{s:s, s:b, s:I}", "tokenizer_class", TOKENIZER_CLASS, "update_embeddings", !c->frozen_words,
+                                 "max_seq_length", (json_int_t)s->max_length),
+                       dir, AOEI_WORDS_CONFIG, err);
+    else
+        rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,
+                       "sentence_bert_config.json", err);
     return rc ? rc : write_model_config(s, dir, err);
 }

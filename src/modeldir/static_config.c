@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Recognizes static models by the names and shapes of their tensors, and adds missing keys to the contents of config.json.
+ * Recognizes static models and word embeddings by the names and shapes of their tensors, and adds missing keys to the contents
+ * of config.json.
  */
 #include "modeldir/static_config.h"
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch_registry.h"
 #include "encoder/arch_static.h"
+#include "encoder/arch_words.h"
+#include "modeldir/layout.h"
 
+#define UPDATE       "update_embeddings"
 #define SCALE_TENSOR "embeddings_scale" /* tensor of Model2Vec that contains the scales of rows that are stored as integers */
 
 int aoei_may_be_static(const json_t *config) {
@@ -39,9 +44,25 @@ static int set_missing_size(json_t *config, const char *key, size_t value) {
     return is_missing(config, key) && json_object_set_new(config, key, json_integer((json_int_t)value));
 }
 
+/* Copies the key update_embeddings of wordembedding_config.json, if the file and the key exist, to config. */
+static int copy_update(json_t *config, const char *dir, aoe_error *err) {
+    json_t *words = NULL;
+    char *path = NULL;
+    int update = 0, rc = aoei_json_load_optional(&words, &path, dir, AOEI_WORDS_CONFIG, err);
+    if (!rc && words && !(rc = aoei_json_bool(words, UPDATE, &update, path, err)) && is_missing(config, UPDATE) &&
+        json_object_set_new(config, UPDATE, json_boolean(update)))
+        rc = aoei_fail_nomem(err, strlen(dir));
+    json_decref(words);
+    aoei_free(path);
+    return rc;
+}
+
 int aoei_static_complete(json_t **config, const aoei_safetensors *file, const char *dir, aoe_error *err) {
     const aoei_st_tensor *own = aoei_safetensors_find(file, AOEI_STATIC_TENSOR);
-    const aoei_st_tensor *t = own ? own : aoei_safetensors_find(file, AOEI_SENTENCE_TENSOR), *other = unknown_tensor(file, t);
+    const aoei_st_tensor *words = aoei_safetensors_find(file, AOEI_WORDS_TENSOR);
+    const aoei_st_tensor *t = own ? own : words ? words : aoei_safetensors_find(file, AOEI_SENTENCE_TENSOR);
+    const aoei_st_tensor *other = unknown_tensor(file, t);
+    const char *type = t && t == words ? aoei_arch_words.model_type : aoei_arch_static.other_type;
     const int is_declared = json_is_string(json_object_get(*config, "model_type")), is_matrix = t && t->n_dims == 2;
     if (!is_declared && (!is_matrix || other))
         return 0; /* the model is not static; the caller reports the missing config.json or model_type */
@@ -59,8 +80,8 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
     aoei_json_init();
     if (!*config)
         *config = json_object();
-    if (!*config || (!is_declared && json_object_set_new(*config, "model_type", json_string(aoei_arch_static.other_type))) ||
+    if (!*config || (!is_declared && json_object_set_new(*config, "model_type", json_string(type))) ||
         set_missing_size(*config, "hidden_size", t->shape[1]) || set_missing_size(*config, "vocab_size", t->shape[0]))
         return aoei_fail_nomem(err, strlen(dir));
-    return 0;
+    return words && t == words ? copy_update(*config, dir, err) : 0;
 }

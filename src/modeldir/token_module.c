@@ -33,6 +33,10 @@ aoei_token_module aoei_token_module_find(const char *name) {
     return AOEI_TOKEN_MODULE_NONE;
 }
 
+const char *aoei_token_module_file(aoei_token_module kind) {
+    return files[kind];
+}
+
 const char *aoei_token_module_folder(aoei_token_module kind) {
     return folders[kind];
 }

@@ -22,6 +22,8 @@
 const char *aoei_token_module_name(aoei_token_module kind);
 /* Returns the kind of module with this type name, or AOEI_TOKEN_MODULE_NONE. */
 aoei_token_module aoei_token_module_find(const char *name);
+/* Returns the name of the configuration file of a module, such as "cnn_config.json". */
+const char *aoei_token_module_file(aoei_token_module kind);
 /* Returns the name of the folder to which a module is written, such as "1_CNN". */
 const char *aoei_token_module_folder(aoei_token_module kind);
 

@@ -146,7 +146,7 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
         (rc = measure_params(plan, m, err)) || (rc = measure_objectives(plan, m, o->n_texts, err)) ||
         (rc = measure_evaluation(plan, m, err)))
         return rc;
-    if (m->config.lora.r) {
+    if (aoei_has_frozen_weights(&m->config)) {
         measure_weights(&in_file, &allocated, m, o, &(aoei_open_mode){.eight_bit = o->lora.load_8bit});
         plan->frozen = in_file + allocated;
     }

@@ -195,6 +195,11 @@ static int lay_out(aoei_trainer *t, aoe_error *err) {
     if (code)
         return code;
     t->params = t->task->params;
+    if (!t->params->count)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the model has no weights to train: it consists of word embeddings, and \"update_embeddings\" in "
+                         "config.json is false; set it to true to train them",
+                         t->o->model);
     aoei_params_load(t->ctx, t->params, t->base->weights);
     aoei_model_release_weights(t->base);
     code = aoei_model_view(&t->view, t->base, t->params->values, err);

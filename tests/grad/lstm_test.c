@@ -122,7 +122,7 @@ typedef struct loss_args {
 
 static double loss(void *arg, const double *v) {
     const loss_args *a = arg;
-    double y[N * H], sum = 0;
+    double y[N * H] = {0}, sum = 0;
     reference(y, v, a->batch, a->reverse);
     for (size_t i = 0; i < (size_t)N * H; i++)
         sum += (double)a->dy[i] * y[i];

@@ -255,6 +255,44 @@ def test_cnn(aoe, start, table, tmp_path, kernels):
     assert relative_error(got, want) > 1e-4
 
 
+@pytest.mark.parametrize("name", ["words", "lstm", "layers", "cnn", "normalize"])
+def test_word_embeddings(aoe, start, table, tmp_path, name):
+    """Models that begin with WordEmbeddings, alone and with the modules LSTM and CNN. Training does not change the table."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense, Normalize
+    from sentence_transformers.sentence_transformer.modules import CNN, LSTM, Pooling, WordEmbeddings
+    from transformers import AutoTokenizer
+
+    torch.manual_seed(3)
+    tokenizer = AutoTokenizer.from_pretrained(str(start))
+    words = WordEmbeddings(tokenizer, torch.randn(len(tokenizer), 24), max_seq_length=1000)
+    after = {"words": [Pooling(24, pooling_mode="mean")],
+             "lstm": [LSTM(24, 16), Pooling(32, pooling_mode="max")],
+             "layers": [LSTM(24, 16, num_layers=3, dropout=0.1, bidirectional=False), Pooling(16, pooling_mode="mean"), Dense(16, 8)],
+             "cnn": [CNN(24, 8, [1, 3]), Pooling(16, pooling_mode="max")],
+             "normalize": [LSTM(24, 16), Pooling(32, pooling_mode="lasttoken"), Normalize()]}[name]
+    model = SentenceTransformer(modules=[words, *after], device="cpu")
+    model.eval()
+    model.save(str(tmp_path / "model"))
+    want = model.encode(TEXTS, batch_size=1)
+    assert_equal(aoe.embed(tmp_path / "model", TEXTS), want, TOLERANCE)
+    train = ["train", "-q", "-m", tmp_path / "model", "-d", table, "--max-steps", 3, "-b", 8, "--lr", 1e-2]
+    weights = []
+    for run, options in (("one", ["--threads", 1]), ("two", ["--threads", 2, "--cache-chunk", 3])):
+        if name == "words":
+            error = aoe.run(*train, "-o", tmp_path / run, *options, fails=True).stderr
+            assert "has no weights to train" in error
+            return
+        aoe.run(*train, "-o", tmp_path / run, *options)
+        weights.append([p.read_bytes() for p in sorted((tmp_path / run).glob("*_*/model.safetensors"))])
+    assert weights[0] == weights[1]
+    trained = SentenceTransformer(str(tmp_path / "one"), device="cpu")
+    assert torch.equal(trained[0].emb_layer.weight, words.emb_layer.weight)
+    got = aoe.embed(tmp_path / "one", TEXTS)
+    assert_equal(got, trained.encode(TEXTS, batch_size=1), TOLERANCE)
+    assert relative_error(got, want) > 1e-4
+
+
 def test_weighted_layer_pooling_without_hidden_states(aoe, start, tmp_path):
     """sentence-transformers ignores the module, so aoe rejects the directory."""
     modules = layer_modules(start, tmp_path / "start", 0)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * Word embeddings, the module WordEmbeddings of sentence-transformers. The tensor `emb_layer.weight` [V, D] contains one vector
+ * per token. A module CNN or LSTM and a pooling follow. In contrast to static models, special and unknown tokens are not
+ * dropped. The vectors are trained only if update_embeddings is true in config.json.
+ */
+#include "encoder/arch_words.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "encoder/arch_keys.h"
+#include "encoder/static_encoder.h"
+
+#define MAX_TOKENS ((size_t)1 << 20) /* maximum number of tokens of a text; it is not limited by a position table */
+
+static const char *const prefixes[] = {"", NULL};
+
+static int read_words(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    int rc, update = 0;
+    c->no_embed_norm = 1;
+    if ((rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
+        (rc = aoei_json_need_size(config, "vocab_size", &c->vocab, file, err)))
+        return rc;
+    rc = aoei_json_bool(config, "update_embeddings", &update, file, err);
+    c->frozen_words = !update;
+    return rc;
+}
+
+static int write_words(const aoei_encoder_config *c, json_t *config) {
+    json_t *keys = json_pack("{s:s, s:I, s:I, s:b}", "model_type", "word_embeddings", "hidden_size", (json_int_t)c->hidden,
+                             "vocab_size", (json_int_t)c->vocab, "update_embeddings", !c->frozen_words);
+    return aoei_keys_add(config, keys);
+}
+
+static void name_words(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
+    (void)layer;
+    snprintf(out, size, "%s", kind == AOEI_W_WORD && group == AOEI_GROUP_OUTER ? AOEI_WORDS_TENSOR : "");
+}
+
+static void print_words(const aoei_encoder_config *c, char *out, size_t size) {
+    snprintf(out, size, "word embeddings of size %zu%s", c->hidden, c->frozen_words ? ", which training does not change" : "");
+}
+
+static size_t max_length_words(const aoei_encoder_config *c) {
+    (void)c;
+    return MAX_TOKENS;
+}
+
+const aoei_arch aoei_arch_words = {
+    .model_type = "word_embeddings",
+    .class_name = "WordEmbeddings",
+    .first_module = "WordEmbeddings",
+    .prefixes = prefixes,
+    .read = read_words,
+    .write = write_words,
+    .name = name_words,
+    .print_sizes = print_words,
+    .encoder = &aoei_static_ops,
+    .max_length = max_length_words,
+    .poolings = AOEI_TOKEN_POOLINGS,
+    .default_pooling = AOE_POOLING_LAST_AVG,
+    .allows_no_tokens = 1,
+    .auto_float32 = 1,
+    .library = AOEI_LIBRARY_SENTENCE_TRANSFORMERS,
+};

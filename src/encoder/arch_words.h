@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * The architecture of word embeddings: the module WordEmbeddings of sentence-transformers. See arch_words.c.
+ */
+#ifndef AOEI_ENCODER_ARCH_WORDS_H
+#define AOEI_ENCODER_ARCH_WORDS_H
+
+#include "encoder/arch.h"
+
+#define AOEI_WORDS_TENSOR "emb_layer.weight" /* name of the only tensor, [V, D] */
+
+extern const aoei_arch aoei_arch_words;
+
+#endif
