@@ -322,6 +322,16 @@ static amount call_sgd_f32(work *w) {
     return moved(4, 0);
 }
 
+static amount call_lstm_f32(work *w) {
+    w->k->lstm_f32(w->f[3], w->f[4], w->f[1], w->f[0], w->f[2], N);
+    return moved(15, 0);
+}
+
+static amount call_lstm_grad_f32(work *w) {
+    w->k->lstm_grad_f32(w->f[1], w->f[3], w->f[2], w->f[4], w->f[5], N);
+    return moved(13, 0);
+}
+
 static amount call_sum_squares_f32(work *w) {
     w->sink = w->k->sum_squares_f32(w->f[0], N);
     return moved(1, 0);

@@ -174,7 +174,7 @@ static void equals_reference(void **state) {
     (void)state;
     for (size_t layers = 1; layers <= 2; layers++)
         for (size_t directions = 1; directions <= 2; directions++) {
-            float got[TEXTS * MAX_DIMS];
+            float got[TEXTS * MAX_DIMS] = {0};
             const int max = layers == 1;
             put_words(words_config, max ? "max" : "mean", directions * H);
             put_lstm(layers, directions, NULL);
