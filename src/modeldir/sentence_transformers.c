@@ -250,6 +250,7 @@ done:
 
 /* The modules in modules.json. The strings are borrowed from the parsed file. */
 typedef struct module_list {
+    const char *first;  /* type of the first module, which the architecture of the model determines */
     const char *layers; /* folder of the WeightedLayerPooling module, which precedes the Pooling module; NULL: none */
     const char *tokens; /* folder of the CNN or LSTM module, which precedes the Pooling module; NULL: none */
     aoei_token_module token_module; /* kind of this module */
@@ -273,17 +274,17 @@ static int may_follow_pooling(const char *kind) {
 /* Adds module i to the list. type: class name; at: folder. */
 static int add_module(module_list *list, size_t i, const char *type, const char *at, const char *path, aoe_error *err) {
     const char *kind = class_of(type);
-    const int is_first = i == 0 && kind && (!strcmp(kind, "Transformer") || !strcmp(kind, "WordEmbeddings"));
+    const int is_first = i == 0 && kind && !strcmp(kind, list->first);
     const int is_layers = i == 1 && kind && !strcmp(kind, "WeightedLayerPooling");
     const aoei_token_module tokens = i == 1 && kind ? aoei_token_module_find(kind) : AOEI_TOKEN_MODULE_NONE;
     const int is_second = i == 1u + (list->layers != NULL) + (list->tokens != NULL) && kind && !strcmp(kind, "Pooling");
     if (!is_first && !is_layers && !tokens && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
-        return aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: module %zu, '%s', is not supported at this position (supported: Transformer or WordEmbeddings, "
-            "optionally WeightedLayerPooling, CNN or LSTM, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
-            path, i, type,
-            kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)" : "");
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: module %zu, '%s', is not supported at this position (supported: %s, optionally "
+                         "WeightedLayerPooling, CNN or LSTM, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
+                         path, i, type, list->first,
+                         kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)"
+                                                             : "");
     if (is_first ? *at && !aoei_is_plain_folder(at) : !aoei_is_plain_folder(at))
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: path '%s' of module %zu is not supported; it must be a subfolder of the model directory", path,
@@ -382,7 +383,7 @@ static int set_token_module(aoei_partial_settings *s, size_t *width, const modul
  * settings. */
 static int read_modules(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err) {
     size_t width = c->hidden;
-    module_list list = {0};
+    module_list list = {.first = c->arch->first_module ? c->arch->first_module : "Transformer"};
     json_t *root = NULL;
     char *path = NULL;
     int averaged = 0, rc = load_optional(&root, &path, dir, "modules.json", err);

@@ -25,53 +25,74 @@ static void fill(float *x, size_t n, double scale, unsigned stream) {
     test_span_free(&s);
 }
 
-/* Checks the value and the gradients of cells of n components. */
-static void compare(const aoei_kernels *k, size_t n, double scale) {
-    float gates[4 * LONGEST], sums[4 * LONGEST], recurrent[4 * LONGEST], before[LONGEST], c[LONGEST], h[LONGEST], dc[LONGEST],
-        dh[LONGEST], next[LONGEST];
-    const double unit = kernel_tolerance("lstm_f32") * EPS32, grad_unit = kernel_tolerance("lstm_grad_f32") * EPS32;
-    fill(gates, 4 * n, scale, 1);
+/* Operands of a cell, and the results of the forward pass. */
+typedef struct cell {
+    float arguments[4 * LONGEST], gates[4 * LONGEST], before[LONGEST], c[LONGEST], h[LONGEST];
+} cell;
+
+static void forward(const aoei_kernels *k, cell *x, size_t n, double scale) {
+    float recurrent[4 * LONGEST];
+    fill(x->gates, 4 * n, scale, 1);
     fill(recurrent, 4 * n, scale, 2);
-    fill(before, n, 1, 3);
-    fill(dh, n, 1, 4);
-    fill(next, n, 1, 5);
+    fill(x->before, n, 1, 3);
     for (size_t j = 0; j < 4 * n; j++)
-        sums[j] = gates[j] + recurrent[j];
-    k->lstm_f32(h, c, gates, recurrent, before, n);
+        x->arguments[j] = x->gates[j] + recurrent[j];
+    k->lstm_f32(x->h, x->c, x->gates, recurrent, x->before, n);
+}
+
+static void compare_values(const aoei_kernels *k, size_t n, double scale) {
+    const double unit = kernel_tolerance("lstm_f32") * EPS32;
+    cell x;
+    forward(k, &x, n, scale);
     for (size_t j = 0; j < n; j++) {
-        const double i = logistic((double)sums[j]), f = logistic((double)sums[n + j]), g = tanh((double)sums[2 * n + j]);
-        const double o = logistic((double)sums[3 * n + j]), state = f * (double)before[j] + i * g, t = tanh((double)c[j]);
-        const double values[] = {i, f, g, o};
+        const double i = logistic((double)x.arguments[j]), f = logistic((double)x.arguments[n + j]);
+        const double g = tanh((double)x.arguments[2 * n + j]), o = logistic((double)x.arguments[3 * n + j]);
+        const double values[] = {i, f, g, o}, kept = f * (double)x.before[j], t = tanh((double)x.c[j]);
         for (size_t gate = 0; gate < 4; gate++)
-            test_value(gates[gate * n + j], values[gate], unit * fabs(values[gate]) + TINY, "gate", k->tier, n, j);
-        test_value(c[j], state, unit * (f * fabs((double)before[j]) + i * fabs(g)) + TINY, "c", k->tier, n, j);
-        test_value(h[j], o * t, unit * (o * fabs(t)) + TINY, "h", k->tier, n, j);
-    }
-    memcpy(sums, gates, 4 * n * sizeof *sums);
-    memcpy(dc, next, n * sizeof *dc);
-    k->lstm_grad_f32(gates, dc, dh, c, before, n);
-    for (size_t j = 0; j < n; j++) {
-        const double i = (double)sums[j], f = (double)sums[n + j], g = (double)sums[2 * n + j], o = (double)sums[3 * n + j];
-        const double t = tanh((double)c[j]), out = (double)dh[j];
-        const double d = (double)next[j] + out * o * (1 - t * t), bound = fabs((double)next[j]) + fabs(out) * o;
-        const double want[] = {d * g * i * (1 - i), d * (double)before[j] * f * (1 - f), d * i * (1 - g * g),
-                               out * t * o * (1 - o)};
-        const double bounds[] = {bound * fabs(g) * i, bound * fabs((double)before[j]) * f, bound * i, fabs(out * t) * o};
-        for (size_t gate = 0; gate < 4; gate++)
-            test_value(gates[gate * n + j], want[gate], grad_unit * bounds[gate] + TINY, "gradient", k->tier, n, j);
-        test_value(dc[j], d * f, grad_unit * bound * f + TINY, "dc", k->tier, n, j);
+            test_value(x.gates[gate * n + j], values[gate], unit * fabs(values[gate]) + TINY, "gate", k->tier, n, j);
+        test_value(x.c[j], kept + i * g, unit * (fabs(kept) + i * fabs(g)) + TINY, "c", k->tier, n, j);
+        test_value(x.h[j], o * t, unit * (o * fabs(t)) + TINY, "h", k->tier, n, j);
     }
 }
 
-static void against_double(const aoei_kernels *k) {
+static void compare_gradients(const aoei_kernels *k, size_t n, double scale) {
+    const double unit = kernel_tolerance("lstm_grad_f32") * EPS32;
+    float grad[4 * LONGEST], dc[LONGEST], dh[LONGEST], next[LONGEST];
+    cell x;
+    forward(k, &x, n, scale);
+    fill(dh, n, 1, 4);
+    fill(next, n, 1, 5);
+    memcpy(grad, x.gates, 4 * n * sizeof *grad);
+    memcpy(dc, next, n * sizeof *dc);
+    k->lstm_grad_f32(grad, dc, dh, x.c, x.before, n);
+    for (size_t j = 0; j < n; j++) {
+        const double i = (double)x.gates[j], f = (double)x.gates[n + j], g = (double)x.gates[2 * n + j];
+        const double o = (double)x.gates[3 * n + j], t = tanh((double)x.c[j]), out = (double)dh[j], b = (double)x.before[j];
+        const double d = (double)next[j] + out * o * (1 - t * t), bound = fabs((double)next[j]) + fabs(out) * o;
+        const double want[] = {d * g * i * (1 - i), d * b * f * (1 - f), d * i * (1 - g * g), out * t * o * (1 - o)};
+        const double bounds[] = {bound * fabs(g) * i, bound * fabs(b) * f, bound * i, fabs(out * t) * o};
+        for (size_t gate = 0; gate < 4; gate++)
+            test_value(grad[gate * n + j], want[gate], unit * bounds[gate] + TINY, "gradient", k->tier, n, j);
+        test_value(dc[j], d * f, unit * bound * f + TINY, "dc", k->tier, n, j);
+    }
+}
+
+static void values_against_double(const aoei_kernels *k) {
     for (size_t n = 1; n <= LONGEST; n++)
         for (size_t m = 0; m < sizeof magnitudes / sizeof *magnitudes; m++)
-            compare(k, n, magnitudes[m]);
+            compare_values(k, n, magnitudes[m]);
+}
+
+static void gradients_against_double(const aoei_kernels *k) {
+    for (size_t n = 1; n <= LONGEST; n++)
+        for (size_t m = 0; m < sizeof magnitudes / sizeof *magnitudes; m++)
+            compare_gradients(k, n, magnitudes[m]);
 }
 
 static void test_against_double(void **state) {
     (void)state;
-    kernel_each_tier("lstm_f32", against_double);
+    kernel_each_tier("lstm_f32", values_against_double);
+    kernel_each_tier("lstm_grad_f32", gradients_against_double);
 }
 
 /* NaN must propagate, and infinite arguments must give the limits of the functions. */
