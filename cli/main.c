@@ -20,7 +20,7 @@
 #define EVAL_COMMANDS(X) \
     X(eval_sts) X(eval_suite) X(eval_pairs) X(eval_retrieval) X(eval_rerank) X(eval_triplets)
 #define PLOT_COMMANDS(X) \
-    X(plot_density) X(plot_lengths) X(plot_saturation) X(plot_curve) X(plot_grid)
+    X(plot_density) X(plot_lengths) X(plot_saturation) X(plot_curve) X(plot_grid) X(plot_matryoshka)
 #define TOP_COMMANDS(X) \
     X(init) X(pretrain) X(train) X(data) X(grid) X(compare) X(eval) X(plot) X(embed) X(similarity) X(rerank) X(tokenize) \
     X(info) X(pull) X(models) X(convert) X(merge) X(whiten) X(flow) X(verify) X(bench)
@@ -54,7 +54,7 @@ const cli_command cli_eval_command = {
 static const cli_command *const plot_commands[] = {PLOT_COMMANDS(ELEMENT)};
 const cli_command cli_plot_command = {
     .name = "plot",
-    .summary = "plot similarity distributions, training runs and grid searches",
+    .summary = "plot similarity distributions, training runs, grid searches and quality against size",
     .about = "Draws a plot with gnuplot and writes it to NAME.svg and NAME.png, where NAME is the value of -o. The\n"
              "plotted data (NAME.dat) and the gnuplot script (NAME.gp) are also written. To change the plot, edit\n"
              "the script and run `gnuplot NAME.gp`.\n",

@@ -23,7 +23,7 @@ static const char *const suffixes[CLI_PICTURE_FILES] = {".dat", ".gp", ".svg", "
 /* Returns the last `parts` components of a path, without the file extension of a table. The caller frees the text with
  * free(). */
 static char *short_label(const char *path, int parts) {
-    static const char *const known[] = {".gz", ".zst", ".tsv", ".csv", ".jsonl", ".txt"};
+    static const char *const known[] = {".gz", ".zst", ".tsv", ".csv", ".jsonl", ".json", ".txt"};
     char *copy = cli_strdup(path);
     for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
         copy[n - 1] = 0;

@@ -29,7 +29,12 @@ check() { # check NAME: checks the four files of a plot, and that the script dra
 "$AOE" plot curve run -o curve
 "$AOE" plot curve run run mlm -o runs --json
 "$AOE" plot grid grid -o grid
-for name in density lengths saturation curve runs grid; do check $name; done
+for i in 1 2 3 4 5 6 7; do
+    for dims in 8 16 20; do printf '{"name":"it'"'"'s a \\"name\\"","layers":%d,"dims":%d,"spearman":0.%d}\n' $i $dims $((i + dims)); done
+done >sizes.jsonl
+"$AOE" plot matryoshka sizes.jsonl -o matryoshka --title 'a "title" 100%'
+"$AOE" plot matryoshka sizes.jsonl -o sizes-of-layers --x layers | tail -n 1
+for name in density lengths saturation curve runs grid matryoshka sizes-of-layers; do check $name; done
 ls *.*
 "$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
 # Equal or almost equal cosines are drawn as a narrow peak.
