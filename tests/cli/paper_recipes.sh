@@ -27,6 +27,8 @@ awk -F '\t' -v OFS='\t' 'NR == 1 { print "pair_ID", "sentence_A", "sentence_B", 
     { print NR, $2, $3, $1, "E" }' data/stsb/train.tsv >data/senteval/SICK/SICK_test_annotated.txt
 awk -F '\t' 'NR > 1 { print $2 }' data/stsb/train.tsv >data/wiki1m_for_simcse.txt
 printf 'the 1 2\na 3 4\nof 5 6\n' | gzip >data/glove.840B.300d.txt.gz
+"$AOE" pretrain -q -m models/bert-base-uncased -d data/wiki1m_for_simcse.txt -o models/distilbert-base-uncased \
+    --max-steps 1 --held-out 0 -t 1 >/dev/null
 while IFS= read -r file; do
     command=$(sed -n "1s,^# aoe \([a-z ]*\) @recipes/paper/$file: ..*,\1,p" "$recipes/$file")
     step="--batch-size 4 --accumulate 1 --cache-chunk 2 --max-steps 1 --warmup 0 -t 1"
