@@ -7,12 +7,14 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "encoder/arch.h"
 #include "encoder/layer_pooling.h"
 #include "encoder/slots.h"
 #include "model/first_layers.h"
 
-/* keys of config.json for the number of layers */
-static const char *const layer_keys[] = {"num_hidden_layers", "n_layers", "n_layer"};
+/* Keys of config.json for the number of layers. An architecture reads one of them, and the library transformers uses some of
+ * them as other names of this key. */
+static const char *const layer_keys[] = {"num_hidden_layers", "num_layers", "n_layers", "n_layer"};
 
 static void truncated_rows(aoei_weight_reader *r, float *to, size_t slot, size_t first, size_t n) {
     aoei_truncated_model *t = (aoei_truncated_model *)(void *)((char *)r - offsetof(aoei_truncated_model, source));
@@ -21,7 +23,7 @@ static void truncated_rows(aoei_weight_reader *r, float *to, size_t slot, size_t
 
 /* Sets the number of layers in t->config and t->config_json. */
 static int set_layers(aoei_truncated_model *t, const aoe_model *m, size_t layers, aoe_error *err) {
-    int found = 0, failed = 0;
+    int failed = 0;
     const int code = aoei_first_layers_check(&m->config, layers, m->files.dir, err);
     if (code)
         return code;
@@ -30,18 +32,15 @@ static int set_layers(aoei_truncated_model *t, const aoe_model *m, size_t layers
     if (!t->config_json)
         return aoei_fail_nomem(err, strlen(m->files.dir));
     for (size_t i = 0; i < sizeof layer_keys / sizeof *layer_keys; i++)
-        if (json_object_get(t->config_json, layer_keys[i])) {
+        if (json_object_get(t->config_json, layer_keys[i]))
             failed |= json_object_set_new(t->config_json, layer_keys[i], json_integer((json_int_t)layers));
-            found = 1;
-        }
+    if (!strcmp(t->config.arch->model_type, "distilbert")) /* the only architecture with a default for the number of layers */
+        failed |= json_object_set_new(t->config_json, "n_layers", json_integer((json_int_t)layers));
     if (failed)
         return aoei_fail_nomem(err, strlen(m->files.dir));
     json_t *types = json_object_get(t->config_json, "layer_types");
     while (json_array_size(types) > layers)
         json_array_remove(types, json_array_size(types) - 1);
-    if (!found)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: config.json does not contain the number of layers; add num_hidden_layers",
-                         m->files.dir);
     t->contents.config_json = t->config_json;
     return aoei_layer_pooling_select(&t->config, t->settings.pooling, err);
 }

@@ -83,3 +83,8 @@ fails "$AOE" convert -q start --layers 4 -o out
 fails "$AOE" convert -q start --dims 33 -o out
 fails "$AOE" convert -q ran --layers 1 -o out
 fails "$AOE" convert -q last-two-avg --layers 1 -o out
+# config.json of a truncated model has the new number of layers, also under other names.
+sed 's/"num_hidden_layers"/"num_layers": 3, "num_hidden_layers"/' start/config.json >config.json
+cp config.json start/config.json
+"$AOE" convert -q start --layers 2 -o two 2>/dev/null
+grep -o '"num[a-z_]*layers": *[0-9]*' two/config.json | sort

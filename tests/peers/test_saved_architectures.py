@@ -2,6 +2,8 @@
 """Models of all architectures, written by transformers, trained for one step by aoe, or truncated by aoe to fewer layers, and
 opened in transformers again: the embeddings of texts must be equal. The files config.json and model.safetensors are those that aoe
 writes."""
+import json
+
 import numpy as np
 import pytest
 import tokenizers
@@ -73,3 +75,23 @@ def test_truncated_by_aoe(aoe, tmp_path, name, variant):
     got = aoe.embed(out, texts, "--pooling", "mean")
     assert_equal(got, mean_vectors(first, tokenizer, texts), 5e-6)
     assert_equal(got, mean_vectors(model, tokenizer, texts, 1), 5e-6)
+
+
+@pytest.mark.parametrize("other", [{}, {"num_hidden_layers": 6}], ids=["default", "other-key"])
+def test_truncated_default_number_of_layers(aoe, tmp_path, other):
+    """config.json of a DistilBERT may omit the number of layers, which is then 6."""
+    torch.manual_seed(1)
+    sizes = {"vocab_size": 40, "dim": 32, "n_heads": 2, "hidden_dim": 64, "max_position_embeddings": 64}
+    model = transformers.DistilBertModel(transformers.DistilBertConfig(**sizes)).eval()
+    model.save_pretrained(tmp_path / "start")
+    tokenizer = write_tokenizer(tmp_path / "start")
+    path = tmp_path / "start" / "config.json"
+    config = json.loads(path.read_text())
+    del config["n_layers"]
+    path.write_text(json.dumps(config | other))
+    aoe.run("convert", "-q", tmp_path / "start", "--layers", 2, "-o", tmp_path / "out")
+    first = transformers.AutoModel.from_pretrained(tmp_path / "out", dtype=torch.float32, attn_implementation="eager").eval()
+    assert first.config.n_layers == 2
+    got = aoe.embed(tmp_path / "out", TEXTS, "--pooling", "mean")
+    assert_equal(got, mean_vectors(first, tokenizer, TEXTS), 5e-6)
+    assert_equal(got, mean_vectors(model, tokenizer, TEXTS, 2), 5e-6)
