@@ -4,9 +4,10 @@
 # .args files of this folder define the runs. Finished runs are not repeated. See README.md.
 #     AOE_DATA=DIR AOE_MODELS=DIR recipes/results/run.sh [TABLE...]
 #   TABLE      lr, weights, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (default: all of these),
-#              and finetune, which only fits ENCODERS=all-mpnet-base-v2 SEEDS=3
-#   STEPS      training steps of the table nli (default: 500)
-#   ENCODERS   aoe-mini-en, bert-mini, all-mpnet-base-v2 (default: the first two)
+#              and finetune, supervised, unlabelled, for ENCODERS="all-MiniLM-L6-v2 all-mpnet-base-v2 bert-mini" SEEDS=3
+#   STEPS      training steps of the tables nli and supervised (default: 500)
+#   SENTENCES  number of sentences of the table unlabelled (default: 65536)
+#   ENCODERS   aoe-mini-en, bert-mini, all-MiniLM-L6-v2, all-mpnet-base-v2 (default: the first two)
 #   SEEDS      number of seeds; the first is 42 (default: 5)
 #   JOBS       number of concurrent runs (default: one per CPU)
 set -eu
@@ -20,15 +21,22 @@ SEEDS=${SEEDS:-5}
 JOBS=${JOBS:-$(nproc)}
 STEPS=${STEPS:-500}
 ENCODERS=${ENCODERS:-aoe-mini-en bert-mini}
+SENTENCES=${SENTENCES:-65536}
 export START LR POOLING TRAIN EPOCHS STEPS
 sts=$AOE_DATA/sts12_14_15/senteval
 
-encoder() { # encoder NAME: sets its directory, learning rate, pooling, and the best weights of the table "weights"
+encoder() { # encoder NAME: sets its directory, learning rate, pooling, the best weights of the table "weights", the epochs of the
+            # table finetune, and the learning rates that the tables supervised and unlabelled try
+    FINETUNE=1 RATES=2e-5,1e-4 UNLABELLED_RATES=1e-5,5e-5 TUNED=
     case $1 in
     aoe-mini-en) START=models/aoe-mini-en LR=4e-4 POOLING=last-avg TUNED='--w-ibn 1 --w-angle 30' ;;
-    bert-mini) START=${AOE_MODELS:?folder that contains bert-mini}/bert-mini LR=4e-4 POOLING=cls TUNED='--w-ibn 0.3 --w-angle 1' ;;
-    all-mpnet-base-v2) START=${AOE_MODELS:?folder that contains all-mpnet-base-v2}/all-mpnet-base-v2 LR=2e-5 POOLING=last-avg TUNED= ;;
-    *) echo "run.sh: unknown encoder '$1'; ENCODERS can be aoe-mini-en, bert-mini, all-mpnet-base-v2" >&2 && exit 2 ;;
+    bert-mini)
+        START=${AOE_MODELS:?folder that contains bert-mini}/bert-mini LR=4e-4 POOLING=cls TUNED='--w-ibn 0.3 --w-angle 1'
+        RATES=1e-4,4e-4 UNLABELLED_RATES=3e-5,3e-4
+        ;;
+    all-MiniLM-L6-v2) START=${AOE_MODELS:?folder that contains all-MiniLM-L6-v2}/all-MiniLM-L6-v2 LR=1e-4 POOLING=last-avg FINETUNE=2 ;;
+    all-mpnet-base-v2) START=${AOE_MODELS:?folder that contains all-mpnet-base-v2}/all-mpnet-base-v2 LR=2e-5 POOLING=last-avg ;;
+    *) echo "run.sh: unknown encoder '$1'; ENCODERS can be aoe-mini-en, bert-mini, all-MiniLM-L6-v2, all-mpnet-base-v2" >&2 && exit 2 ;;
     esac
 }
 
@@ -76,8 +84,31 @@ methods() {
     on_stsb methods angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression' \
         'simcse-unsup: --method simcse-unsup'
 }
-finetune() { # one epoch from a model that is already a sentence encoder
+finetune() { # from a model that is already a sentence encoder
+    EPOCHS=$FINETUNE
     compare finetune runs-finetune finetune --test "$AOE_DATA/stsb/test.tsv" --arm angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression'
+}
+# arm NAME VALUES OPTIONS: prints an arm whose learning rate is the one of VALUES with the best score on STS-B dev, with one seed
+arm() {
+    # shellcheck disable=SC2086
+    rate=$("$aoe" grid -q -o "$AOE_WORK/runs-rate-$table-$name/$1" --over "lr=$2" --keep none --json -- "@$recipe/$table.args" $3 |
+        sed -n 's/^{"best":{"lr":\([^}]*\)}.*/\1/p')
+    printf '%s: --lr %s %s' "$1" "${rate:?no score of the arm $1}" "$3"
+}
+supervised() { # methods for labelled pairs and triplets of NLI
+    [ -e "$AOE_WORK/triplets.tsv" ] || "$recipe/prepare.sh"
+    pairs="--data $AOE_WORK/pairs_train.tsv" triplets="--data $AOE_WORK/triplets.tsv"
+    compare supervised runs-supervised supervised --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
+        --arm "$(arm angle "$RATES" "$pairs")" "untrained: $pairs" \
+        "$(arm sbert-classification "$RATES" "--method sbert-classification $pairs")" \
+        "$(arm simcse-sup "$RATES" "--method simcse-sup $triplets")" "$(arm consert-sup "$RATES" "--method consert-sup $pairs")"
+}
+unlabelled() { # methods for plain texts
+    [ -e "$AOE_WORK/unlabelled.txt" ] || SENTENCES=$SENTENCES "$recipe/prepare.sh"
+    compare unlabelled runs-unlabelled unlabelled --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
+        --arm "$(arm simcse-unsup "$UNLABELLED_RATES" '--method simcse-unsup')" untrained "$(arm consert "$UNLABELLED_RATES" '--method consert')" \
+        "$(arm ct "$UNLABELLED_RATES" '--method ct --batch-size 2 --max-steps 1000')" \
+        "$(arm is-bert "$UNLABELLED_RATES" '--method is-bert')"
 }
 mrpc() {
     TRAIN=$AOE_DATA/mrpc/train.tsv EPOCHS=2
