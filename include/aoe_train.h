@@ -346,6 +346,10 @@ typedef enum aoe_method {
      * text, which tokens the masked language model `generator` has replaced; the discriminator is not saved; tau_ibn,
      * generator, w_detection, mask_rate */
     AOE_METHOD_DIFFCSE,
+    /* pairs: cross entropy as for SBERT_CLASSIFICATION, with a classifier of three linear layers; the model consists of the
+     * word embeddings of args.model, which are not trained, a bidirectional LSTM and maximum pooling; labels are classes;
+     * features, lstm_dims */
+    AOE_METHOD_INFERSENT,
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -442,6 +446,7 @@ typedef struct aoe_train_options {
                               replaces tokens; required; NULL (default): none */
     double w_detection;    /* DIFFCSE: weight of the loss of the discriminator; default 0.005 */
     double mask_rate;      /* DIFFCSE: probability that a token is selected for masking, above 0 and at most 1; default 0.3 */
+    size_t lstm_dims;      /* INFERSENT: number of outputs of each direction of the LSTM; default 2048 */
     aoe_dev_fn evaluate;   /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
                               last model is kept */
     void *evaluate_user;   /* first argument of evaluate */

@@ -299,6 +299,13 @@ static const cli_option objective_table[] = {
      .min = 1e-6,
      .max = 1,
      .help = "diffcse: probability that a token is selected for masking"},
+    {.name = "lstm-dims",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.lstm_dims),
+     .min = 1,
+     .max = 16384,
+     .help = "infersent: number of outputs of each direction of the LSTM"},
     {.name = "guide-margin",
      .kind = CLI_REAL,
      .value = "X",
@@ -605,7 +612,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         FEATURES = 8192,
         NEGATIVES = 16384,
         VIEWS = 32768,
-        GENERATOR = 65536
+        GENERATOR = 65536,
+        LSTM = 131072
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -621,6 +629,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_CT] = NEGATIVES,
         [AOE_METHOD_CT_IN_BATCH] = TAU_IBN,
         [AOE_METHOD_DIFFCSE] = TAU_IBN | GENERATOR,
+        [AOE_METHOD_INFERSENT] = CLASSES | FEATURES | LSTM,
         [AOE_METHOD_CONSERT] = TAU_IBN | VIEWS,
         [AOE_METHOD_CONSERT_SUP] = TAU_IBN | VIEWS | CLASSES | FEATURES,
     };
@@ -636,7 +645,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         {"directions", DIRECTIONS}, {"joint", DIRECTIONS},         {"guide-margin", GUIDE},
         {"guide-relative", GUIDE},  {"features", FEATURES},        {"negatives", NEGATIVES},
         {"views", VIEWS},           {"generator", GENERATOR},      {"w-detection", GENERATOR},
-        {"mask-rate", GENERATOR},
+        {"mask-rate", GENERATOR},   {"lstm-dims", LSTM},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))

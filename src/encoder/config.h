@@ -179,6 +179,9 @@ typedef struct aoei_encoder_config {
     /* [n_projection] modules between the embeddings and the loss in training, such as the projection of SimCSE. A saved model
      * does not contain them */
     size_t n_projection;
+    /* 1: the projection consists of linear layers that are applied to the features of a pair instead of to the embeddings. The
+     * training head is applied to their output (train/linear_classifier.h) */
+    int projects_features;
     aoei_module projection[AOEI_MAX_PROJECTION];
     /* shape of the weight of the training head, a linear layer that only the loss uses, such as a classifier; 0: there is none
      */

@@ -117,19 +117,20 @@ typedef struct aoei_slot {
     int head;       /* 1: weight of the masked-LM head or of a classification head; the name has no model prefix */
     size_t rows;    /* number of rows; 1 for a vector */
     size_t cols;    /* number of columns */
-    size_t fan_in;  /* weights and biases of a convolution (number of inputs of an output) and of an LSTM (number of outputs)
-                       are initially uniform in [-1/sqrt(fan_in), 1/sqrt(fan_in)], as in PyTorch; 0: other weight */
-    int vector;     /* 1: the tensor has one dimension in the weight file */
-    int decay;      /* 1: weight decay is applied (matrices, including embeddings); 0: no weight decay (biases and norms) */
-    int linear;     /* 1: the slot is the weight [out, in] of a linear layer or of an adapter, and the model has this weight */
-    int norm;       /* 1: the slot is the weight of a norm, whose initial values are 1 */
-    int table;      /* 1: the slot is the word embedding table */
-    int absent;     /* 1: a model with this configuration has no such weight */
-    int pooled;     /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
-                       AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_TOKEN_MODULE: weight of the convolutions or
-                       of the LSTM between the encoder and the pooling; AOEI_POOLED_PROJECTION: weight of the projection; 0: other
-                       weight, or     weight of a classification head. The weights with a value above 0 are not stored in the
-                       model's     weight     file */
+    size_t fan_in; /* weights and biases of a convolution (number of inputs of an output), of an LSTM (number of outputs) and of
+                      a classifier of several layers (number of inputs) are initially uniform in [-1/sqrt(fan_in),
+                      1/sqrt(fan_in)], as in PyTorch; 0: other weight */
+    int vector;    /* 1: the tensor has one dimension in the weight file */
+    int decay;     /* 1: weight decay is applied (matrices, including embeddings); 0: no weight decay (biases and norms) */
+    int linear;    /* 1: the slot is the weight [out, in] of a linear layer or of an adapter, and the model has this weight */
+    int norm;      /* 1: the slot is the weight of a norm, whose initial values are 1 */
+    int table;     /* 1: the slot is the word embedding table */
+    int absent;    /* 1: a model with this configuration has no such weight */
+    int pooled;    /* 1 + i: weight of module i after the pooling; AOEI_POOLED_HEAD: weight or bias of the training head;
+                      AOEI_POOLED_LAYERS: weights of hidden states; AOEI_POOLED_TOKEN_MODULE: weight of the convolutions or
+                      of the LSTM between the encoder and the pooling; AOEI_POOLED_PROJECTION: weight of the projection; 0: other
+                      weight, or     weight of a classification head. The weights with a value above 0 are not stored in the
+                      model's     weight     file */
     int classifier; /* 1: weight of a classification head; 2: weight of its last layer; 0: other weight */
     int adapter;    /* 1: lora_A of an adapter; 2: lora_B of an adapter; 0: not an adapter */
     int frozen; /* 1: the weight is not trained. In a model with adapters, only the adapters and the layers after the pooling

@@ -302,6 +302,7 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
                      part = (kind - AOEI_PW_PROJECTION) % AOEI_MODULE_WEIGHTS;
         describe_module(i < c->n_projection ? &c->projection[i] : NULL, part, s);
         s->pooled = AOEI_POOLED_PROJECTION;
+        s->fan_in = c->projects_features && i < c->n_projection ? c->projection[i].in : 0;
         return;
     }
     if (kind == AOEI_PW_LAYER_WEIGHTS) {
@@ -314,6 +315,7 @@ static void describe_pooled(const aoei_encoder_config *c, size_t kind, aoei_slot
     }
     snprintf(s->name, sizeof s->name, "%s", kind == AOEI_PW_HEAD ? "weight" : "bias");
     s->pooled = AOEI_POOLED_HEAD;
+    s->fan_in = c->projects_features ? c->head_cols : 0;
     if (kind == AOEI_PW_HEAD)
         matrix_slot(s, c->head_rows, c->head_cols);
     else

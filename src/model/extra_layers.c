@@ -168,19 +168,32 @@ static int set_token_module(aoe_model *m, aoei_token_module kind, aoe_error *err
     return m->settings.token_module_folder ? AOE_OK : aoei_fail_nomem(err, 1);
 }
 
+/* Adds the weights of the module between the encoder and the pooling. before: number of slots without it. */
+static int add_token_module(aoe_model *m, size_t before, uint64_t seed, aoe_error *err) {
+    aoei_model_describe_modules(m);
+    const int rc = extend(m, before, err);
+    return rc ? rc
+              : add_slots(m, &m->memory.token_module, aoei_pooled_slot(&m->config, AOEI_PW_TOKEN_MODULE),
+                          aoei_pooled_slot(&m->config, AOEI_PW_COUNT), seed, err);
+}
+
 int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, size_t channels, uint64_t seed, aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config);
     int rc = aoei_token_module_check(&m->config, AOEI_TOKEN_MODULE_CNN, m->settings.pooling, m->files.dir, err);
-    if (rc)
-        return rc;
-    if ((rc = set_token_module(m, AOEI_TOKEN_MODULE_CNN, err)))
+    if (rc || (rc = set_token_module(m, AOEI_TOKEN_MODULE_CNN, err)))
         return rc;
     memcpy(m->config.kernels, kernels, n * sizeof *kernels);
     m->config.n_kernels = n;
     m->config.kernel_channels = channels;
-    aoei_model_describe_modules(m);
-    rc = extend(m, before, err);
-    return rc ? rc
-              : add_slots(m, &m->memory.convolution, aoei_pooled_slot(&m->config, AOEI_PW_TOKEN_MODULE),
-                          aoei_pooled_slot(&m->config, AOEI_PW_COUNT), seed, err);
+    return add_token_module(m, before, seed, err);
+}
+
+int aoei_model_add_lstm(aoe_model *m, size_t out, uint64_t seed, aoe_error *err) {
+    const size_t before = aoei_slot_count(&m->config);
+    int rc = aoei_token_module_check(&m->config, AOEI_TOKEN_MODULE_LSTM, m->settings.pooling, m->files.dir, err);
+    if (rc || (rc = set_token_module(m, AOEI_TOKEN_MODULE_LSTM, err)))
+        return rc;
+    m->config.lstm_dims = out;
+    m->config.lstm_layers = 1;
+    return add_token_module(m, before, seed, err);
 }

@@ -32,4 +32,9 @@ int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err);
  * convolutions and no modules after the pooling. Errors: AOE_EUNSUPPORTED (aoei_token_module_check), AOE_ENOMEM. */
 int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, size_t channels, uint64_t seed, aoe_error *err);
 
+/* Adds an LSTM (nn/lstm.h) with one layer, two directions and `out` outputs per direction between the encoder and the pooling.
+ * It is initialized with random values from `seed`, and becomes the module LSTM of the saved model. The model must have no such
+ * module and no modules after the pooling. Errors: AOE_EUNSUPPORTED (aoei_token_module_check), AOE_ENOMEM. */
+int aoei_model_add_lstm(aoe_model *m, size_t out, uint64_t seed, aoe_error *err);
+
 #endif

@@ -24,7 +24,7 @@ void aoe_model_close(aoe_model *m) {
     aoei_free(m->memory.head);
     aoei_aligned_free(m->memory.added);
     aoei_aligned_free(m->memory.projection);
-    aoei_aligned_free(m->memory.convolution);
+    aoei_aligned_free(m->memory.token_module);
     aoei_model_files_close(&m->files);
     aoei_free(m->weights);
     aoei_free(m->lora_targets);

@@ -25,6 +25,7 @@
 #include "model/packed_weights.h"
 #include "model/weight_placement.h"
 #include "model/weight_rows.h"
+#include "model/word_table.h"
 #include "modeldir/cross_encoder.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/model_keys.h"
@@ -171,9 +172,10 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
     m->weights = aoei_calloc(n, sizeof *m->weights);
     if (!m->weights)
         return aoei_fail_nomem(err, n * sizeof *m->weights);
-    if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) || (rc = aoei_weights_place(m, mode, err)) ||
-        (rc = aoei_weights_generate(m, mode->seed, err)) || (rc = check_weights_and_open_tokenizer(m, err)) ||
-        (rc = find_mask(m, err)))
+    if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) ||
+        (mode->words && (rc = aoei_word_table_select(m, AOE_POOLING_LAST_MAX, err))) ||
+        (rc = aoei_weights_place(m, mode, err)) || (rc = aoei_weights_generate(m, mode->seed, err)) ||
+        (rc = check_weights_and_open_tokenizer(m, err)) || (rc = find_mask(m, err)))
         return rc;
     if (m->config.classes && (rc = aoei_head_adapters_merge(m, err)))
         return rc;

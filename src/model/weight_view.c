@@ -49,9 +49,9 @@ void aoei_model_release_weights(aoe_model *m) {
     aoei_aligned_free(m->memory.generated);
     aoei_aligned_free(m->memory.added);
     aoei_aligned_free(m->memory.projection);
-    aoei_aligned_free(m->memory.convolution);
+    aoei_aligned_free(m->memory.token_module);
     m->memory.converted = NULL;
-    m->memory.generated = m->memory.added = m->memory.projection = m->memory.convolution = NULL;
+    m->memory.generated = m->memory.added = m->memory.projection = m->memory.token_module = NULL;
     m->memory.converted_bytes = 0;
     if (m->files.weights)
         aoei_safetensors_drop(m->files.weights);

@@ -173,10 +173,11 @@ int aoei_describe_features(const aoe_train_options *o, json_t *record) {
     return json_object_set_new(record, "features", list) || bad;
 }
 
+size_t aoei_class_count(const aoe_train_options *o, double highest) {
+    return o->classes != AOE_AUTO ? o->classes : highest >= 1 ? (size_t)highest + 1 : 2;
+}
+
 int aoei_add_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
-    const size_t classes = o->classes != AOE_AUTO ? o->classes
-                           : highest >= 1         ? (size_t)highest + 1
-                                                  : 2,
-                 columns = aoei_feature_count(o->objective.features) * aoei_vector_dims(&m->config);
-    return aoei_model_add_head(m, classes, columns, o->args.seed, err);
+    const size_t columns = aoei_feature_count(o->objective.features) * aoei_vector_dims(&m->config);
+    return aoei_model_add_head(m, aoei_class_count(o, highest), columns, o->args.seed, err);
 }

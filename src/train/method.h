@@ -37,6 +37,7 @@ typedef struct aoei_method {
     int positives_only;              /* 1: in labeled data, only positive pairs are used */
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
+    int words;                       /* 1: only the word embeddings of the model are used, and they are not trained */
     int twin;                        /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
     int generator;                   /* 1: a generator replaces tokens for a discriminator (train/generator.h); `layer` sets
                                         config.discriminator */
@@ -96,6 +97,8 @@ int aoei_check_classes(const aoe_train_options *o, const char *path, const aoei_
 int aoei_check_features(const aoe_train_options *o, aoe_error *err);
 /* Adds options.features to the training record. Corresponds to aoei_method.describe. */
 int aoei_describe_features(const aoe_train_options *o, json_t *record);
+/* Returns the number of classes: options.classes, or the number of classes up to the label `highest`. */
+size_t aoei_class_count(const aoe_train_options *o, double highest);
 /* Adds a classifier of the features options.features. Corresponds to aoei_method.layer. */
 int aoei_add_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 

@@ -13,6 +13,7 @@
 #include "train/method_ct.h"
 #include "train/method_diffcse.h"
 #include "train/method_directions.h"
+#include "train/method_infersent.h"
 #include "train/method_is_bert.h"
 #include "train/method_sbert.h"
 #include "train/method_simcse.h"
@@ -38,6 +39,7 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_CONSERT_SUP] = &aoei_method_consert_sup,
     [AOE_METHOD_IS_BERT] = &aoei_method_is_bert,
     [AOE_METHOD_DIFFCSE] = &aoei_method_diffcse,
+    [AOE_METHOD_INFERSENT] = &aoei_method_infersent,
 };
 
 const char *aoe_method_name(aoe_method m) {

@@ -18,11 +18,16 @@ static size_t max_arity(const aoei_pair_step_options *o) {
     return o->arity ? o->arity : 2;
 }
 
+/* Returns the number of modules that are applied to the embeddings before the loss. */
+static size_t projection_length(const aoei_encoder_config *c) {
+    return c->projects_features ? 0 : c->n_projection;
+}
+
 /* Returns the number of components of the vectors from which the loss is computed. */
 static size_t loss_dims(const aoei_pair_step *s) {
     const aoei_encoder_config *c = &s->config;
     return s->o.loss->of_tokens ? aoei_token_width(c)
-                                : aoei_module_chain_dims(c->projection, c->n_projection, aoei_vector_dims(c));
+                                : aoei_module_chain_dims(c->projection, projection_length(c), aoei_vector_dims(c));
 }
 
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
@@ -31,7 +36,7 @@ static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) 
     s->pooled = s->chain.value[0];
     s->projected = s->vectors = s->chain.value[c->n_modules];
     s->d_projected = s->d_vectors = s->chain.grad[c->n_modules];
-    if (!c->n_projection)
+    if (!projection_length(c))
         return;
     aoei_module_chain_layout(&s->projection, c->projection, c->n_projection, texts, s->vectors.cols, 1, arena);
     s->projected = s->projection.value[c->n_projection];
@@ -88,6 +93,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
                                    .arity = s->o.arity,
                                    .head_rows = s->config.head_rows,
                                    .head_cols = s->config.head_cols,
+                                   .config = &s->config,
                                    .guide_dims = s->o.teacher_dims};
     const size_t loss = s->o.loss->workspace(&shape),
                  distill = s->o.arity != 1 && s->o.arity <= AOEI_MAX_VECTORS
@@ -266,6 +272,9 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
         const size_t slot = aoei_pooled_slot(&s->config, AOEI_PW_HEAD);
         memcpy(b.head, s->params.values + slot, sizeof b.head);
         memcpy(b.d_head, s->params.grads + slot, sizeof b.d_head);
+        b.config = &s->config;
+        b.projection = s->params.values + slot + AOEI_PW_PROJECTION - AOEI_PW_HEAD;
+        b.d_projection = s->params.grads + slot + AOEI_PW_PROJECTION - AOEI_PW_HEAD;
     }
     const int code = s->o.layers
                          ? aoei_layer_loss_compute(&s->layers, &s->matryoshka, s->o.prefixes, s->o.loss, &b, result, err)
@@ -283,7 +292,7 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
 static void layers_forward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
     const aoei_tensor *w = s->params.values + aoei_pooled_slot(&s->config, 0);
     aoei_module_chain_forward(s->ctx, &s->chain, n, w, drop);
-    if (!s->config.n_projection)
+    if (!projection_length(&s->config))
         return;
     aoei_tensor_copy(s->ctx, aoei_tensor_rows(s->projection.value[0], 0, n), aoei_tensor_rows(s->vectors, 0, n));
     aoei_module_chain_forward(s->ctx, &s->projection, n, w + AOEI_PW_PROJECTION, drop);
@@ -294,7 +303,7 @@ static void layers_forward(aoei_pair_step *s, size_t n, const aoei_module_dropou
 static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot;
-    if (s->config.n_projection) {
+    if (projection_length(&s->config)) {
         aoei_module_chain_backward(s->ctx, &s->projection, n, w + AOEI_PW_PROJECTION, g + AOEI_PW_PROJECTION, drop);
         aoei_tensor_copy(s->ctx, aoei_tensor_rows(s->d_vectors, 0, n), aoei_tensor_rows(s->projection.grad[0], 0, n));
     }

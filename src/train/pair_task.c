@@ -68,6 +68,7 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->w_teacher = 1;
     o->label_max = AOE_AUTO;
     o->negatives = 7;
+    o->lstm_dims = 2048;
     o->w_detection = 0.005;
     o->mask_rate = 0.3;
     o->classes = AOE_AUTO;
@@ -537,6 +538,7 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
                          .evaluate = o->evaluate ? evaluate : NULL,
                          .lora = &o->lora,
                          .cross_encoder = o->method == AOE_METHOD_CROSS_ENCODER,
+                         .words = method->words,
                          .head = {.new_classes = aoei_cross_classes(o), .replace = o->new_head},
                          .embeds = 1};
     code = aoei_train_run(ctx, &o->args, &p.task, err);

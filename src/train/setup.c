@@ -244,7 +244,8 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const int saved = aoei_is_adapter_dir(o->model);
     aoe_model_options options = o->model_options;
-    aoei_open_mode p = {.mlm = t->task->mlm_head, .head = t->task->head, .seed = o->seed, .lora = t->task->lora};
+    aoei_open_mode p = {
+        .mlm = t->task->mlm_head, .head = t->task->head, .seed = o->seed, .lora = t->task->lora, .words = t->task->words};
     options.cross_encoder = t->task->cross_encoder;
     p.head.replace &= !checkpoint;
     aoe_lora checkpoint_lora;

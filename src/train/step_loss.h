@@ -10,6 +10,7 @@
 
 #include "aoe_train.h"
 #include "base/context.h"
+#include "encoder/config.h"
 #include "loss/distill_objective.h"
 #include "loss/objective.h"
 #include "nn/tensor.h"
@@ -22,8 +23,9 @@ typedef struct aoei_loss_shape {
                         pairs */
     size_t head_rows; /* rows and columns of the training head; 0: there is no training head */
     size_t head_cols;
-    size_t tokens;     /* maximum number of tokens of a batch */
-    size_t guide_dims; /* number of components of the vectors of the teacher; 0: there is no teacher */
+    size_t tokens;                     /* maximum number of tokens of a batch */
+    const aoei_encoder_config *config; /* configuration of the model */
+    size_t guide_dims;                 /* number of components of the vectors of the teacher; 0: there is no teacher */
 } aoei_loss_shape;
 
 /* A batch, and the memory for its loss. All pointers are borrowed. */
@@ -36,7 +38,11 @@ typedef struct aoei_loss_batch {
     size_t teacher_dims;            /* number of components of the vectors of the teacher */
     const aoei_distill *distill;    /* distillation term that is added to the loss; NULL: there is none */
     aoei_tensor head[2], d_head[2]; /* weight and bias of the training head, and their gradients, to which the loss adds */
-    double scale;                   /* factor of the gradients of the training head */
+    /* configuration of the model, and weights of its projection and their gradients, to which the loss adds; set if there is a
+     * training head */
+    const aoei_encoder_config *config;
+    const aoei_tensor *projection, *d_projection; /* [AOEI_MODULE_WEIGHTS * n_projection] */
+    double scale;                                 /* factor of the gradients of the training head and of the projection */
     /* Losses of token vectors: number of texts, and [texts + 1] index of the first token of each text. `examples` contains the
      * vectors of all tokens as examples of one vector */
     size_t texts;
@@ -66,6 +72,9 @@ extern const aoei_step_loss aoei_loss_of_regression;
 /* Classification objective; the labels are class indices, and the training head is the classifier, with one row per class and,
  * for each feature of the options, one column per component of a vector. */
 extern const aoei_step_loss aoei_loss_of_classes;
+/* The same with a classifier of several linear layers: the projection, which is applied to the features
+ * (config.projects_features), and the training head. */
+extern const aoei_step_loss aoei_loss_of_layered_classes;
 /* In-batch negatives in the directions of the options (loss/direction_objective.h), for examples without labels; without a
  * guide, and with the teacher as the guide. */
 extern const aoei_step_loss aoei_loss_of_directions, aoei_loss_of_guided_directions;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * The method infersent (Conneau et al. 2017, "Supervised learning of universal sentence representations from natural language
+ * inference data"). A bidirectional LSTM with maximum pooling follows the word embeddings of the start model, which are not
+ * trained. A classifier of three linear layers predicts the class of a pair from the features [u; v; |u - v|; u v]. The values
+ * of its options are those of the authors' code.
+ */
+#include "train/method_infersent.h"
+
+#include "base/error.h"
+#include "loss/classification_objective.h"
+#include "model/extra_layers.h"
+
+enum { CLASSIFIER_WIDTH = 512, MAX_LSTM = 16384 };
+
+static void defaults(aoe_train_options *o) {
+    o->batch_size = 64;
+    o->objective.features = AOE_FEATURE_U | AOE_FEATURE_V | AOE_FEATURE_ABSDIFF | AOE_FEATURE_PRODUCT;
+    o->args.epochs = 20;
+    o->args.lr = 0.1;
+    o->args.warmup = 0;
+    o->args.dropout = 0;
+    o->args.weight_decay = 0;
+    o->args.max_grad_norm = 5;
+    o->args.optimizer = AOE_OPTIMIZER_SGD;
+    o->args.schedule = AOE_SCHEDULE_CONSTANT;
+    o->args.lr_epoch_factor = 0.99;
+    o->args.lr_divide = 5;
+    o->args.min_lr = 1e-5;
+}
+
+static int check(const aoe_train_options *o, aoe_error *err) {
+    if (o->lstm_dims < 1 || o->lstm_dims > MAX_LSTM)
+        return aoei_fail(err, AOE_EARG, "options.lstm_dims is %zu; give 1 to %d", o->lstm_dims, MAX_LSTM);
+    if (o->lora.r)
+        return aoei_fail(err, AOE_EARG,
+                         "options.lora.r: options.method infersent uses only the word embeddings of the model, which have no "
+                         "adapters; set it to 0");
+    if (o->n_matryoshka)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.matryoshka: the classifier of options.method infersent needs whole embeddings; choose another "
+            "method");
+    return aoei_check_features(o, err);
+}
+
+static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
+                        const aoei_dataset *d, aoe_error *err) {
+    (void)file_loss;
+    return aoei_check_classes(o, file->path, d, "infersent", "choose another method, such as sbert-regression", err);
+}
+
+static int describe(const aoe_train_options *o, json_t *record) {
+    return json_object_set_new(record, "lstm_dims", json_integer((json_int_t)o->lstm_dims)) |
+           json_object_set_new(record, "dropped_parts", json_pack("[s]", "classifier")) | aoei_describe_features(o, record);
+}
+
+/* Adds the LSTM, unless the model has one, and the classifier. */
+static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    int code = AOE_OK;
+    if (m->config.n_modules || m->config.n_kernels)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the model has modules after its word embeddings that options.method infersent does not support; "
+                         "start from a model without them, or with an LSTM",
+                         o->args.model);
+    if (!m->config.lstm_dims && (code = aoei_model_add_lstm(m, o->lstm_dims, o->args.seed, err)))
+        return code;
+    const size_t features = aoei_feature_count(o->objective.features) * aoei_vector_dims(&m->config);
+    const aoei_module hidden[] = {
+        {.kind = AOEI_MODULE_DENSE, .in = features, .out = CLASSIFIER_WIDTH},
+        {.kind = AOEI_MODULE_DENSE, .in = CLASSIFIER_WIDTH, .out = CLASSIFIER_WIDTH},
+    };
+    aoei_log_write(&m->ctx->log, AOE_LOG_INFO,
+                   "the classifier is only used in training; the saved model consists of the word embeddings, the LSTM and the "
+                   "pooling");
+    m->config.projects_features = 1;
+    code = aoei_model_add_projection(m, hidden, sizeof hidden / sizeof *hidden, o->args.seed, err);
+    return code ? code : aoei_model_add_head(m, aoei_class_count(o, highest), CLASSIFIER_WIDTH, o->args.seed, err);
+}
+
+const aoei_method aoei_method_infersent = {
+    .name = "infersent",
+    .about =
+        "cross entropy of a classifier on the outputs of an LSTM, which follows the word embeddings of the model; the word "
+        "embeddings are not trained; labels are classes (InferSent, Conneau et al. 2017)",
+    .kinds = AOEI_KIND(PAIRS),
+    .supported = "labeled pairs (text1, text2, label)",
+    .words = 1,
+    .defaults = defaults,
+    .check = check,
+    .describe = describe,
+    .load = aoei_load_classes,
+    .step_loss = &aoei_loss_of_layered_classes,
+    .file_loss = check_labels,
+    .layer = layers};
