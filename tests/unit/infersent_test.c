@@ -97,13 +97,15 @@ static void loss_decreases(void **state) {
     train_run_destroy(&r);
 }
 
-/* Opens the trained model. Returns the sum of the squares of its LSTM's input weights. */
+/* Checks the structure of the trained model, and that its word embeddings are those of the start model. */
 static void check_model(const train_run *r) {
     aoe_context *ctx;
     aoe_model *m, *start;
     aoe_error err;
     assert_int_equal(aoe_context_create(&ctx, NULL, &err), 0);
-    if (aoe_model_open(&m, ctx, r->o.args.output, NULL, &err) || aoe_model_open(&start, ctx, r->o.args.model, NULL, &err))
+    if (aoe_model_open(&m, ctx, r->o.args.output, NULL, &err))
+        fail_msg("%s", err.message);
+    if (aoe_model_open(&start, ctx, r->o.args.model, NULL, &err))
         fail_msg("%s", err.message);
     assert_ptr_equal(m->config.arch, &aoei_arch_words);
     assert_int_equal(m->config.lstm_dims, 6);
