@@ -37,7 +37,8 @@ rejected --w-cosine 1
 rejected --lstm-dims 0
 rejected --method sbert-classification --lstm-dims 4
 fails "$AOE" train -q -m start -d nli.tsv -o out --method infersent --lora-r 4
-fails "$AOE" train -q -m start -d "$SRC/examples/train.tsv" -o out --method infersent
+cp "$SRC/examples/train.tsv" scores.tsv
+fails "$AOE" train -q -m start -d scores.tsv -o out --method infersent
 fails "$AOE" train -q -m start -d nli.tsv -o out --method infersent --matryoshka 8
 fails "$AOE" train -q -m start -d nli.tsv -o out --method infersent --adaptive-layers
 "$AOE" train -q -m start -d nli.tsv -o adapters --lora-r 2 --max-steps 1 -t 1 --label-map entailment=1,neutral=0.5,contradiction=0 >/dev/null
