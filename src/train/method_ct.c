@@ -117,6 +117,7 @@ const aoei_method aoei_method_ct = {
 
 const aoei_method aoei_method_ct_in_batch = {
     .name = "ct-in-batch",
+    .head = "temperature",
     .about = "Contrastive Tension with the other texts of the batch as negatives and a learned temperature "
              "(sentence-transformers)",
     .kinds = AOEI_KIND(TEXTS),

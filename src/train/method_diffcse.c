@@ -33,7 +33,7 @@ static int check(const aoe_train_options *o, aoe_error *err) {
                          "another method");
     if (o->layers.adaptive || o->layers.ese)
         return aoei_fail(err, AOE_EARG,
-                         "options.layers: the batch normalization of options.method diffcse is only defined for the last "
+                         "options.layers.adaptive and options.layers.ese: the batch normalization of options.method diffcse is only defined for the last "
                          "hidden state; choose another method");
     return aoei_check_plain_texts(o, err);
 }
@@ -65,9 +65,6 @@ static void defaults(aoe_train_options *o) {
 static int describe(const aoe_train_options *o, json_t *record) {
     int bad = json_object_set_new(record, "w_detection", json_real(o->w_detection));
     bad |= json_object_set_new(record, "mask_rate", json_real(o->mask_rate));
-    bad |= json_object_set_new(
-        record, "dropped_parts",
-        json_pack("[s,s,s,s]", "projection head", "discriminator", "classifier of the discriminator", "generator"));
     return bad;
 }
 
@@ -88,9 +85,6 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
         {.kind = AOEI_MODULE_BATCHNORM, .in = out, .out = out, .no_bias = 1},
     };
     m->config.twin = m->config.discriminator = 1;
-    aoei_log_write(&m->ctx->log, AOE_LOG_INFO,
-                   "the head, the discriminator and its classifier are only used in training; the saved model consists of the "
-                   "encoder and its pooling");
     const int code = aoei_model_add_projection(m, head, sizeof head / sizeof *head, o->args.seed, err);
     return code ? code : aoei_model_add_head(m, AOEI_DETECTION_CLASSES, out, o->args.seed, err);
 }
@@ -102,6 +96,7 @@ const aoei_method aoei_method_diffcse = {
     .kinds = AOEI_KIND(TEXTS),
     .supported = "the texts of any file",
     .generator = 1,
+    .head = "classifier of the discriminator",
     .defaults = defaults,
     .check = check,
     .check_model = check_model,

@@ -50,8 +50,7 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
 }
 
 static int describe(const aoe_train_options *o, json_t *record) {
-    return json_object_set_new(record, "lstm_dims", json_integer((json_int_t)o->lstm_dims)) |
-           json_object_set_new(record, "dropped_parts", json_pack("[s]", "classifier")) | aoei_describe_features(o, record);
+    return json_object_set_new(record, "lstm_dims", json_integer((json_int_t)o->lstm_dims)) | aoei_describe_features(o, record);
 }
 
 /* Adds the LSTM, unless the model has one, and the classifier. */
@@ -69,9 +68,6 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
         {.kind = AOEI_MODULE_DENSE, .in = features, .out = CLASSIFIER_WIDTH},
         {.kind = AOEI_MODULE_DENSE, .in = CLASSIFIER_WIDTH, .out = CLASSIFIER_WIDTH},
     };
-    aoei_log_write(&m->ctx->log, AOE_LOG_INFO,
-                   "the classifier is only used in training; the saved model consists of the word embeddings, the LSTM and the "
-                   "pooling");
     m->config.projects_features = 1;
     code = aoei_model_add_projection(m, hidden, sizeof hidden / sizeof *hidden, o->args.seed, err);
     return code ? code : aoei_model_add_head(m, aoei_class_count(o, highest), CLASSIFIER_WIDTH, o->args.seed, err);

@@ -22,6 +22,7 @@
 #include "train/batch_plan.h"
 #include "train/method_cross_encoder.h"
 #include "train/methods.h"
+#include "train/saved_parts.h"
 #include "train/teacher.h"
 #include "train/views.h"
 #include "train/setup.h"
@@ -38,20 +39,21 @@ typedef struct pair_task {
     aoei_task task;             /* functions that the trainer calls */
     const aoe_train_options *o; /* checked options; borrowed */
     const aoei_method *method;  /* method of the run; borrowed */
-    aoei_source *sources;       /* [o->n_data] examples of each file; owned */
-    aoei_file_loss *losses;     /* [o->n_data] loss of each file; owned */
-    size_t arity;               /* maximum number of texts in an example */
-    int contrastive;            /* 1: at least one file has no labels */
-    aoei_batches batches;       /* batches of the current epoch */
-    int warned;                 /* 1: the warning about unused examples was already logged */
-    int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
-    aoei_teacher teacher;       /* embeddings that the teacher computed */
-    aoei_generator generator;   /* generator of the method; zeroed if it has none */
-    aoei_views views;           /* transformations of the texts of a batch; zeroed if there are none */
-    aoei_pair_step step;        /* computes losses and gradients */
-    double *labels;             /* [B] labels of the batch; owned */
-    uint32_t *groups;           /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
-    size_t *twin_texts;         /* [B] texts of a batch for two encoders; owned */
+    const aoe_model *model;   /* model to train, with the layers that the method adds; set when the data is loaded; borrowed */
+    aoei_source *sources;     /* [o->n_data] examples of each file; owned */
+    aoei_file_loss *losses;   /* [o->n_data] loss of each file; owned */
+    size_t arity;             /* maximum number of texts in an example */
+    int contrastive;          /* 1: at least one file has no labels */
+    aoei_batches batches;     /* batches of the current epoch */
+    int warned;               /* 1: the warning about unused examples was already logged */
+    int has_teacher;          /* 1: there is a teacher, and the weight of the distillation term is positive */
+    aoei_teacher teacher;     /* embeddings that the teacher computed */
+    aoei_generator generator; /* generator of the method; zeroed if it has none */
+    aoei_views views;         /* transformations of the texts of a batch; zeroed if there are none */
+    aoei_pair_step step;      /* computes losses and gradients */
+    double *labels;           /* [B] labels of the batch; owned */
+    uint32_t *groups;         /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
+    size_t *twin_texts;       /* [B] texts of a batch for two encoders; owned */
     const float **teacher_vectors; /* [arity * B] for each text of the batch, the teacher's embedding; NULL if there is no
                                       teacher; array owned */
 } pair_task;
@@ -203,7 +205,12 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
     if (!code && !triplets && fabs(p->o->objective.hard_negative) > 0)
         code = aoei_fail(err, AOE_EARG, "options.hard_negative is %g, but no file contains triplets; set it to 0",
                          p->o->objective.hard_negative);
-    return code || !p->method->layer ? code : p->method->layer(p->o, t->base, highest, err);
+    if (!code && p->method->layer)
+        code = p->method->layer(p->o, t->base, highest, err);
+    p->model = t->base;
+    if (!code)
+        aoei_saved_parts_log(p->method, p->model);
+    return code;
 }
 
 static int open_generator(pair_task *p, const aoei_trainer *t, aoe_error *err) {
@@ -342,6 +349,7 @@ static int describe(const aoei_task *task, json_t *r) {
         bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
     if (p->method->describe)
         bad |= p->method->describe(o, r);
+    bad |= aoei_saved_parts_describe(p->method, p->model, r);
     bad |= describe_generator(p, r);
     bad |= aoei_matryoshka_describe(o, r);
     bad |= aoei_layer_loss_describe(o, r);

@@ -18,7 +18,7 @@ ls diffcse
 "$AOE" train -q -m start -d "$pairs" -o chunks --method diffcse --generator generator --lr 2e-3 --epochs 4 --cache-chunk 7 -t 2 >/dev/null
 cmp diffcse/model.safetensors chunks/model.safetensors
 "$AOE" train -m start -d "$pairs" -o log --method diffcse --generator generator --max-steps 1 -t 1 2>&1 >/dev/null |
-    grep 'only used in training'
+    grep 'used in training only'
 "$AOE" train --method diffcse --help | tr '\n' ' ' | grep -o 'DiffCSE, Chuang *et *al. *2022'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0

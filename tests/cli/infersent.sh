@@ -27,6 +27,8 @@ printf 'the 1 2 0 1\na 3 4 1 0\nof 5 6 2 1\nis 0 1 2 3\nman 4 4 1 2\n' >glove.tx
 "$AOE" convert -q glove.txt -o glove >/dev/null
 "$AOE" train -q -m glove -d nli.tsv -o words --method infersent --lstm-dims 4 --batch-size 64 --max-steps 2 -t 1 >/dev/null
 "$AOE" info -m words | grep 'embedding size\|^vocabulary'
+"$AOE" train -m start -d nli.tsv -o log --method infersent --lstm-dims 4 --max-steps 1 -t 1 2>&1 >/dev/null | grep '^saved'
+grep -A9 '"kept_parts"' inf/aoe.json | tr -d ' \n' | grep -o '.*"classifier"]'
 "$AOE" train --method infersent --help | tr '\n' ' ' | grep -o 'InferSent, Conneau *et *al. *2017'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0
