@@ -38,11 +38,11 @@ typedef enum aoei_module_residual {
 
 typedef struct aoei_module {
     aoei_module_kind kind;
-    size_t in, out;                   /* number of components of the input and of the output */
     aoei_dense_activation activation; /* Dense, BatchNorm: f; that of BatchNorm does not need its input */
-    int no_bias;                      /* Dense, LayerNorm: 1: there is no bias. BatchNorm: 1: there is no weight and no bias */
-    double norm_eps;                  /* LayerNorm: epsilon; 0: 1e-5, the value of sentence-transformers */
     aoei_module_residual residual;    /* Dense: residual connection */
+    int no_bias;                      /* Dense, LayerNorm: 1: there is no bias. BatchNorm: 1: there is no weight and no bias */
+    size_t in, out;                   /* number of components of the input and of the output */
+    double norm_eps;                  /* LayerNorm: epsilon; 0: 1e-5, the value of sentence-transformers */
     double dropout;                   /* Dropout: probability of dropping a component */
     size_t levels, depth, width;      /* Flow: see aoei_flow_shape */
 } aoei_module;
