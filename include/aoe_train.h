@@ -354,8 +354,11 @@ typedef enum aoe_method {
 } aoe_method;
 
 AOE_API const char *aoe_method_name(aoe_method m); /* "angle", "cosent" ...; static string, NULL for an unknown value */
-/* Returns one sentence about the method without a period, with its source. Static string, NULL for an unknown value. */
+/* Returns a short description of the method with its source. Static string, NULL for an unknown value. */
 AOE_API const char *aoe_method_describe(aoe_method m);
+/* Returns the data that the method usually reads, such as "plain texts", which groups the methods in the help. Methods of the
+ * same group have equal strings. Static string, NULL for an unknown value. */
+AOE_API const char *aoe_method_group(aoe_method m);
 AOE_API int aoe_method_parse(aoe_method *m, const char *name, aoe_error *AOE_NULLABLE err);
 
 /* A prefix of the embeddings for Matryoshka representation learning: their first `dims` components, and the weight of the loss

@@ -679,15 +679,29 @@ int cli_train_config_check(const cli_train_config *o) {
     return CLI_GO;
 }
 
-/* Prints the training methods with their descriptions and the sources of the methods. */
-static void print_methods(const cli_syntax *s) {
-    printf("\nmethods:\n");
+/* Prints the methods of a group with their descriptions and sources. */
+static void print_group(const cli_syntax *s, const char *group) {
+    printf("\nmethods for %s:\n", group);
     for (int m = 0; m < AOE_METHOD_COUNT; m++) {
         char text[512];
+        if (strcmp(aoe_method_group((aoe_method)m), group) != 0)
+            continue;
         cli_name_flags(text, sizeof text, aoe_method_describe((aoe_method)m), s);
         cli_help_entry(aoe_method_name((aoe_method)m), text);
     }
-    printf("  docs/objectives.md defines the losses.\n");
+}
+
+/* Prints the training methods by group. A group is printed when its first method occurs. */
+static void print_methods(const cli_syntax *s) {
+    for (int m = 0; m < AOE_METHOD_COUNT; m++) {
+        const char *group = aoe_method_group((aoe_method)m);
+        int before = 0;
+        while (before < m && strcmp(aoe_method_group((aoe_method)before), group) != 0)
+            before++;
+        if (before == m)
+            print_group(s, group);
+    }
+    printf("\ndocs/objectives.md defines the losses of the methods.\n");
 }
 
 /* Sets the defaults of all options. The defaults of some options depend on the method. */

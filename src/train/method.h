@@ -30,9 +30,18 @@ typedef struct aoei_file_loss {
     aoe_objective_options objective; /* weights and temperatures of the objectives for this file */
 } aoei_file_loss;
 
+/* Group of methods in the help, by the data that they usually read. */
+typedef enum aoei_method_group {
+    AOEI_METHODS_LABELS,    /* labeled pairs */
+    AOEI_METHODS_CLASSES,   /* labeled pairs whose labels are classes */
+    AOEI_METHODS_POSITIVES, /* positives and triplets */
+    AOEI_METHODS_TEXTS      /* plain texts */
+} aoei_method_group;
+
 typedef struct aoei_method {
     const char *name;                /* name of the method in options and messages */
-    const char *about;               /* one sentence about the method without a period, with its source, for the help */
+    aoei_method_group group;         /* group of the method in the help */
+    const char *about;               /* short description with the source, at most 72 characters, for the help */
     unsigned kinds;                  /* kinds of examples that the method supports, a combination of AOEI_KIND bits */
     int positives_only;              /* 1: in labeled data, only positive pairs are used */
     const char *supported;           /* description of the supported data for messages */

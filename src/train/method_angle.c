@@ -25,16 +25,17 @@ static void contrastive_weights(aoe_objective_options *j, aoe_example_kind kind)
     j->w_cosine = j->w_angle = 0;
 }
 
-const aoei_method aoei_method_angle = {
-    .name = "angle",
-    .about = "weighted sum of the cosine loss, in-batch negatives and the angle loss (AnglE, Li and Li 2023)",
-    .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
-    .supported = "labeled pairs, positives or triplets",
-    .check = check_weights,
-    .step_loss = &aoei_loss_of_labels,
-    .file_loss = aoei_label_loss};
+const aoei_method aoei_method_angle = {.name = "angle",
+                                       .group = AOEI_METHODS_LABELS,
+                                       .about = "cosine, in-batch negatives and angle losses (AnglE, Li and Li 2023)",
+                                       .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
+                                       .supported = "labeled pairs, positives or triplets",
+                                       .check = check_weights,
+                                       .step_loss = &aoei_loss_of_labels,
+                                       .file_loss = aoei_label_loss};
 
 const aoei_method aoei_method_cosent = {.name = "cosent",
+                                        .group = AOEI_METHODS_LABELS,
                                         .about = "only the cosine loss (CoSENT, Su 2022)",
                                         .kinds = AOEI_KIND(PAIRS) | AOEI_KIND(TRIPLETS),
                                         .supported = "labeled pairs (text1, text2, label) or triplets",
@@ -43,6 +44,7 @@ const aoei_method aoei_method_cosent = {.name = "cosent",
                                         .file_loss = aoei_label_loss};
 
 const aoei_method aoei_method_contrastive = {.name = "contrastive",
+                                             .group = AOEI_METHODS_POSITIVES,
                                              .about = "contrastive loss of queries and positives (angle_emb)",
                                              .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                              .positives_only = 1,

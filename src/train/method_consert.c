@@ -77,34 +77,31 @@ static int pair_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_tr
     return aoei_check_classes(o, file->path, d, "consert-sup", "choose angle or cosent", err);
 }
 
-const aoei_method aoei_method_consert = {
-    .name = "consert",
-    .about = "contrastive loss of two views of each text, which are made by cutting features or tokens, or by shuffling "
-             "positions (ConSERT, Yan et al. 2021)",
-    .kinds = AOEI_KIND(TEXTS),
-    .supported = "the texts of any file",
-    .defaults = text_defaults,
-    .check = check_texts,
-    .check_model = check_model,
-    .describe = aoei_views_describe,
-    .load = aoei_load_texts,
-    .weights = weights,
-    .step_loss = &aoei_loss_of_views,
-    .file_loss = text_loss};
+const aoei_method aoei_method_consert = {.name = "consert",
+                                         .group = AOEI_METHODS_TEXTS,
+                                         .about = "two views of each text, options.views (ConSERT, Yan et al. 2021)",
+                                         .kinds = AOEI_KIND(TEXTS),
+                                         .supported = "the texts of any file",
+                                         .defaults = text_defaults,
+                                         .check = check_texts,
+                                         .check_model = check_model,
+                                         .describe = aoei_views_describe,
+                                         .load = aoei_load_texts,
+                                         .weights = weights,
+                                         .step_loss = &aoei_loss_of_views,
+                                         .file_loss = text_loss};
 
-const aoei_method aoei_method_consert_sup = {
-    .name = "consert-sup",
-    .about =
-        "joint stage of ConSERT: cross entropy of a classifier, whose labels are classes, and the loss of consert for both "
-        "texts of each pair; train the result with consert (Yan et al. 2021)",
-    .kinds = AOEI_KIND(PAIRS),
-    .supported = "labeled pairs (text1, text2, label)",
-    .defaults = pair_defaults,
-    .check = check_pairs,
-    .check_model = check_model,
-    .describe = describe_pairs,
-    .load = aoei_load_classes,
-    .weights = weights,
-    .step_loss = &aoei_loss_of_views,
-    .file_loss = pair_loss,
-    .layer = aoei_add_classifier};
+const aoei_method aoei_method_consert_sup = {.name = "consert-sup",
+                                             .group = AOEI_METHODS_CLASSES,
+                                             .about = "classifier and two views of each text (ConSERT, Yan et al. 2021)",
+                                             .kinds = AOEI_KIND(PAIRS),
+                                             .supported = "labeled pairs (text1, text2, label)",
+                                             .defaults = pair_defaults,
+                                             .check = check_pairs,
+                                             .check_model = check_model,
+                                             .describe = describe_pairs,
+                                             .load = aoei_load_classes,
+                                             .weights = weights,
+                                             .step_loss = &aoei_loss_of_views,
+                                             .file_loss = pair_loss,
+                                             .layer = aoei_add_classifier};

@@ -98,34 +98,32 @@ static int scaled_encoders(const aoe_train_options *o, aoe_model *m, double high
     return code ? code : aoei_model_add_constant_head(m, scale, err);
 }
 
-const aoei_method aoei_method_ct = {
-    .name = "ct",
-    .about = "two encoders that give equal texts similar embeddings and random texts dissimilar ones; the better one is kept "
-             "(Contrastive Tension, Carlsson et al. 2021)",
-    .kinds = AOEI_KIND(TEXTS),
-    .supported = "the texts of any file",
-    .twin = 1,
-    .negatives = 1,
-    .defaults = defaults,
-    .check = check,
-    .describe = describe,
-    .load = load,
-    .weights = weights,
-    .step_loss = &aoei_loss_of_tension,
-    .file_loss = file_loss,
-    .layer = second_encoder};
+const aoei_method aoei_method_ct = {.name = "ct",
+                                    .group = AOEI_METHODS_TEXTS,
+                                    .about = "two encoders, Contrastive Tension (CT, Carlsson et al. 2021)",
+                                    .kinds = AOEI_KIND(TEXTS),
+                                    .supported = "the texts of any file",
+                                    .twin = 1,
+                                    .negatives = 1,
+                                    .defaults = defaults,
+                                    .check = check,
+                                    .describe = describe,
+                                    .load = load,
+                                    .weights = weights,
+                                    .step_loss = &aoei_loss_of_tension,
+                                    .file_loss = file_loss,
+                                    .layer = second_encoder};
 
-const aoei_method aoei_method_ct_in_batch = {
-    .name = "ct-in-batch",
-    .head = "temperature",
-    .about = "Contrastive Tension with the other texts of the batch as negatives and a learned temperature "
-             "(sentence-transformers)",
-    .kinds = AOEI_KIND(TEXTS),
-    .supported = "the texts of any file",
-    .twin = 1,
-    .defaults = in_batch_defaults,
-    .check = check,
-    .load = load,
-    .weights = in_batch_weights,
-    .step_loss = &aoei_loss_of_scaled_directions,
-    .layer = scaled_encoders};
+const aoei_method aoei_method_ct_in_batch = {.name = "ct-in-batch",
+                                             .head = "temperature",
+                                             .group = AOEI_METHODS_TEXTS,
+                                             .about = "two encoders, in-batch negatives (CT in sentence-transformers)",
+                                             .kinds = AOEI_KIND(TEXTS),
+                                             .supported = "the texts of any file",
+                                             .twin = 1,
+                                             .defaults = in_batch_defaults,
+                                             .check = check,
+                                             .load = load,
+                                             .weights = in_batch_weights,
+                                             .step_loss = &aoei_loss_of_scaled_directions,
+                                             .layer = scaled_encoders};

@@ -90,20 +90,19 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
     return code ? code : aoei_model_add_head(m, AOEI_DETECTION_CLASSES, out, o->args.seed, err);
 }
 
-const aoei_method aoei_method_diffcse = {
-    .name = "diffcse",
-    .about = "contrastive loss in which each text is its own positive, plus a discriminator that detects, given the embedding "
-             "of a text, which tokens options.generator has replaced (DiffCSE, Chuang et al. 2022)",
-    .kinds = AOEI_KIND(TEXTS),
-    .supported = "the texts of any file",
-    .generator = 1,
-    .head = "classifier of the discriminator",
-    .defaults = defaults,
-    .check = check,
-    .check_model = check_model,
-    .describe = describe,
-    .load = aoei_load_texts,
-    .weights = weights,
-    .step_loss = &aoei_loss_of_labels,
-    .file_loss = aoei_label_loss,
-    .layer = layers};
+const aoei_method aoei_method_diffcse = {.name = "diffcse",
+                                         .group = AOEI_METHODS_TEXTS,
+                                         .about = "detector of tokens replaced by a model (DiffCSE, Chuang et al. 2022)",
+                                         .kinds = AOEI_KIND(TEXTS),
+                                         .supported = "the texts of any file",
+                                         .generator = 1,
+                                         .head = "classifier of the discriminator",
+                                         .defaults = defaults,
+                                         .check = check,
+                                         .check_model = check_model,
+                                         .describe = describe,
+                                         .load = aoei_load_texts,
+                                         .weights = weights,
+                                         .step_loss = &aoei_loss_of_labels,
+                                         .file_loss = aoei_label_loss,
+                                         .layer = layers};

@@ -61,27 +61,25 @@ static int describe_gist(const aoe_train_options *o, json_t *record) {
     return bad;
 }
 
-const aoei_method aoei_method_symmetric = {
-    .name = "symmetric",
-    .about = "contrastive loss from queries to documents and from documents to queries, or in the directions of "
-             "options.directions (sentence-transformers; GTE, Li et al. 2023)",
-    .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
-    .positives_only = 1,
-    .supported = "triplets, positives or labeled pairs",
-    .check = check_directions,
-    .describe = describe_symmetric,
-    .weights = weights,
-    .step_loss = &aoei_loss_of_directions};
+const aoei_method aoei_method_symmetric = {.name = "symmetric",
+                                           .group = AOEI_METHODS_POSITIVES,
+                                           .about = "contrastive loss in several directions (GTE, Li et al. 2023)",
+                                           .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
+                                           .positives_only = 1,
+                                           .supported = "triplets, positives or labeled pairs",
+                                           .check = check_directions,
+                                           .describe = describe_symmetric,
+                                           .weights = weights,
+                                           .step_loss = &aoei_loss_of_directions};
 
-const aoei_method aoei_method_gist = {
-    .name = "gist",
-    .about = "contrastive loss without the negatives that the guide (options.teacher) considers more similar than the positive "
-             "(GISTEmbed, Solatorio 2024)",
-    .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
-    .positives_only = 1,
-    .supported = "triplets, positives or labeled pairs",
-    .defaults = gist_defaults,
-    .check = check_guide,
-    .describe = describe_gist,
-    .weights = gist_weights,
-    .step_loss = &aoei_loss_of_guided_directions};
+const aoei_method aoei_method_gist = {.name = "gist",
+                                      .group = AOEI_METHODS_POSITIVES,
+                                      .about = "contrastive loss filtered by options.teacher (GISTEmbed, Solatorio 2024)",
+                                      .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
+                                      .positives_only = 1,
+                                      .supported = "triplets, positives or labeled pairs",
+                                      .defaults = gist_defaults,
+                                      .check = check_guide,
+                                      .describe = describe_gist,
+                                      .weights = gist_weights,
+                                      .step_loss = &aoei_loss_of_guided_directions};

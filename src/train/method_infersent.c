@@ -73,18 +73,16 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
     return code ? code : aoei_model_add_head(m, aoei_class_count(o, highest), CLASSIFIER_WIDTH, o->args.seed, err);
 }
 
-const aoei_method aoei_method_infersent = {
-    .name = "infersent",
-    .about =
-        "cross entropy of a classifier on the outputs of an LSTM, which follows the word embeddings of the model; the word "
-        "embeddings are not trained; labels are classes (InferSent, Conneau et al. 2017)",
-    .kinds = AOEI_KIND(PAIRS),
-    .supported = "labeled pairs (text1, text2, label)",
-    .words = 1,
-    .defaults = defaults,
-    .check = check,
-    .describe = describe,
-    .load = aoei_load_classes,
-    .step_loss = &aoei_loss_of_layered_classes,
-    .file_loss = check_labels,
-    .layer = layers};
+const aoei_method aoei_method_infersent = {.name = "infersent",
+                                           .group = AOEI_METHODS_CLASSES,
+                                           .about = "LSTM on the word embeddings (InferSent, Conneau et al. 2017)",
+                                           .kinds = AOEI_KIND(PAIRS),
+                                           .supported = "labeled pairs (text1, text2, label)",
+                                           .words = 1,
+                                           .defaults = defaults,
+                                           .check = check,
+                                           .describe = describe,
+                                           .load = aoei_load_classes,
+                                           .step_loss = &aoei_loss_of_layered_classes,
+                                           .file_loss = check_labels,
+                                           .layer = layers};

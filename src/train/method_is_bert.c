@@ -84,17 +84,16 @@ static int convolutions(const aoe_train_options *o, aoe_model *m, double highest
     return aoei_model_add_convolutions(m, kernels, sizeof kernels / sizeof *kernels, CHANNELS, o->args.seed, err);
 }
 
-const aoei_method aoei_method_is_bert = {
-    .name = "is-bert",
-    .about = "convolutions after the encoder, whose token vectors learn to agree with the mean vector of their text "
-             "(IS-BERT, Zhang et al. 2020)",
-    .kinds = AOEI_KIND(TEXTS),
-    .supported = "the texts of any file",
-    .defaults = defaults,
-    .check = check,
-    .check_model = check_model,
-    .load = load,
-    .weights = weights,
-    .step_loss = &aoei_loss_of_tokens,
-    .file_loss = file_loss,
-    .layer = convolutions};
+const aoei_method aoei_method_is_bert = {.name = "is-bert",
+                                         .group = AOEI_METHODS_TEXTS,
+                                         .about = "convolutions, mutual information (IS-BERT, Zhang et al. 2020)",
+                                         .kinds = AOEI_KIND(TEXTS),
+                                         .supported = "the texts of any file",
+                                         .defaults = defaults,
+                                         .check = check,
+                                         .check_model = check_model,
+                                         .load = load,
+                                         .weights = weights,
+                                         .step_loss = &aoei_loss_of_tokens,
+                                         .file_loss = file_loss,
+                                         .layer = convolutions};

@@ -35,24 +35,24 @@ static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
     return AOE_OK;
 }
 
-const aoei_method aoei_method_sbert_classification = {
-    .name = "sbert-classification",
-    .about =
-        "cross entropy of a classifier on both embeddings and their difference, or on other features; labels are classes (SBERT, Reimers and Gurevych 2019)",
-    .kinds = AOEI_KIND(PAIRS),
-    .supported = "labeled pairs (text1, text2, label)",
-    .check = aoei_check_features,
-    .describe = describe,
-    .load = aoei_load_classes,
-    .step_loss = &aoei_loss_of_classes,
-    .file_loss = check_labels,
-    .layer = aoei_add_classifier};
+const aoei_method aoei_method_sbert_classification = {.name = "sbert-classification",
+                                                      .group = AOEI_METHODS_CLASSES,
+                                                      .about =
+                                                          "classifier of both embeddings (SBERT, Reimers and Gurevych 2019)",
+                                                      .kinds = AOEI_KIND(PAIRS),
+                                                      .supported = "labeled pairs (text1, text2, label)",
+                                                      .check = aoei_check_features,
+                                                      .describe = describe,
+                                                      .load = aoei_load_classes,
+                                                      .step_loss = &aoei_loss_of_classes,
+                                                      .file_loss = check_labels,
+                                                      .layer = aoei_add_classifier};
 
-const aoei_method aoei_method_sbert_regression = {
-    .name = "sbert-regression",
-    .about = "squared error between cosine and scaled label (SBERT, Reimers and Gurevych 2019)",
-    .kinds = AOEI_KIND(PAIRS),
-    .supported = "labeled pairs (text1, text2, label)",
-    .step_loss = &aoei_loss_of_regression,
-    .scales_labels = 1,
-    .file_loss = scale_labels};
+const aoei_method aoei_method_sbert_regression = {.name = "sbert-regression",
+                                                  .group = AOEI_METHODS_LABELS,
+                                                  .about = "squared error of the cosine (SBERT, Reimers and Gurevych 2019)",
+                                                  .kinds = AOEI_KIND(PAIRS),
+                                                  .supported = "labeled pairs (text1, text2, label)",
+                                                  .step_loss = &aoei_loss_of_regression,
+                                                  .scales_labels = 1,
+                                                  .file_loss = scale_labels};

@@ -48,21 +48,22 @@ static int dense_layer(const aoe_train_options *o, aoe_model *m, double highest,
     return aoei_model_add_dense(m, aoei_vector_dims(&m->config), 1, NULL, NULL, o->args.seed, err);
 }
 
-const aoei_method aoei_method_simcse_unsup = {
-    .name = "simcse-unsup",
-    .about = "contrastive loss in which each text is its own positive, with another dropout mask (SimCSE, Gao et al. 2021)",
-    .kinds = AOEI_KIND(TEXTS),
-    .supported = "the texts of any file",
-    .check = check_texts,
-    .check_model = check_dropout,
-    .load = aoei_load_texts,
-    .weights = weights,
-    .step_loss = &aoei_loss_of_labels,
-    .file_loss = aoei_label_loss,
-    .layer = projection};
+const aoei_method aoei_method_simcse_unsup = {.name = "simcse-unsup",
+                                              .group = AOEI_METHODS_TEXTS,
+                                              .about = "two dropout masks of each text (SimCSE, Gao et al. 2021)",
+                                              .kinds = AOEI_KIND(TEXTS),
+                                              .supported = "the texts of any file",
+                                              .check = check_texts,
+                                              .check_model = check_dropout,
+                                              .load = aoei_load_texts,
+                                              .weights = weights,
+                                              .step_loss = &aoei_loss_of_labels,
+                                              .file_loss = aoei_label_loss,
+                                              .layer = projection};
 
 const aoei_method aoei_method_simcse_sup = {.name = "simcse-sup",
-                                            .about = "contrastive loss of positives or triplets (SimCSE, Gao et al. 2021)",
+                                            .group = AOEI_METHODS_POSITIVES,
+                                            .about = "contrastive loss, dense layer with tanh (SimCSE, Gao et al. 2021)",
                                             .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                             .positives_only = 1,
                                             .supported = "triplets, positives or labeled pairs",

@@ -50,6 +50,14 @@ const char *aoe_method_describe(aoe_method m) {
     return m >= 0 && m < AOE_METHOD_COUNT ? methods[m]->about : NULL;
 }
 
+const char *aoe_method_group(aoe_method m) {
+    static const char *const groups[] = {[AOEI_METHODS_LABELS] = "labeled pairs",
+                                         [AOEI_METHODS_CLASSES] = "labeled pairs whose labels are classes",
+                                         [AOEI_METHODS_POSITIVES] = "positives and triplets",
+                                         [AOEI_METHODS_TEXTS] = "plain texts"};
+    return m >= 0 && m < AOE_METHOD_COUNT ? groups[methods[m]->group] : NULL;
+}
+
 int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
     AOEI_CHECK(err, m, name);
     for (int i = 0; i < AOE_METHOD_COUNT; i++)

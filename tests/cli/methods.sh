@@ -3,6 +3,10 @@
 # contain the losses of the method. Whitening must add a dense layer without training. Options that a method does not
 # use must be rejected.
 . "$SRC/tests/cli/support/model.sh"
+# The help lists the methods by group, each on one line.
+"$AOE" train --help | sed -n '/^methods for/,/^docs/p' |
+    awk '/^methods for/ { print; next } /^  [a-z]/ { n++; if (length > 100) print "too long: " $0 } /^   / { print "second line: " $0 }
+        END { print n " methods" }'
 pairs=train.tsv
 cp "$SRC/examples/train.tsv" "$pairs"
 tiny_model start --pooling last-max
