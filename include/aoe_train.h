@@ -350,6 +350,9 @@ typedef enum aoe_method {
      * word embeddings of args.model, which are not trained, a bidirectional LSTM and maximum pooling; labels are classes;
      * features, lstm_dims */
     AOE_METHOD_INFERSENT,
+    /* texts of any file; the states of [MASK] in two prompt templates, args.model_options.prompt and second_prompt, are a
+     * positive pair; a projection is not saved; second_prompt, tau_ibn */
+    AOE_METHOD_PROMPTBERT,
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -449,10 +452,11 @@ typedef struct aoe_train_options {
                               replaces tokens; required; NULL (default): none */
     double w_detection;    /* DIFFCSE: weight of the loss of the discriminator; default 0.005 */
     double mask_rate;      /* DIFFCSE: probability that a token is selected for masking, above 0 and at most 1; default 0.3 */
-    size_t lstm_dims;      /* INFERSENT: number of outputs of each direction of the LSTM; default 2048 */
-    aoe_dev_fn evaluate;   /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
-                              last model is kept */
-    void *evaluate_user;   /* first argument of evaluate */
+    const char *second_prompt; /* PROMPTBERT: second prompt template; required; NULL (default): none */
+    size_t lstm_dims;          /* INFERSENT: number of outputs of each direction of the LSTM; default 2048 */
+    aoe_dev_fn evaluate; /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
+                            last model is kept */
+    void *evaluate_user; /* first argument of evaluate */
     uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set. A run cannot be resumed with another value. 0 (default):
                                  not checked */
     const char *dev_name;     /* name of the dev set in aoe.json; NULL without a dev set */

@@ -299,6 +299,12 @@ static const cli_option objective_table[] = {
      .min = 1e-6,
      .max = 1,
      .help = "diffcse: probability that a token is selected for masking"},
+    {.name = "second-prompt",
+     .kind = CLI_TEXT,
+     .value = "TEMPLATE",
+     AT(t.second_prompt),
+     .help =
+         "promptbert: second prompt template, with {text} and the token [MASK]; the first one is --prompt, by default This sentence of \"{text}\" means [MASK]."},
     {.name = "lstm-dims",
      .kind = CLI_SIZE,
      .value = "N",
@@ -613,7 +619,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         NEGATIVES = 16384,
         VIEWS = 32768,
         GENERATOR = 65536,
-        LSTM = 131072
+        LSTM = 131072,
+        TEMPLATES = 262144
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -629,6 +636,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_CT] = NEGATIVES,
         [AOE_METHOD_CT_IN_BATCH] = TAU_IBN,
         [AOE_METHOD_DIFFCSE] = TAU_IBN | GENERATOR,
+        [AOE_METHOD_PROMPTBERT] = TAU_IBN | TEMPLATES,
         [AOE_METHOD_INFERSENT] = CLASSES | FEATURES | LSTM,
         [AOE_METHOD_CONSERT] = TAU_IBN | VIEWS,
         [AOE_METHOD_CONSERT_SUP] = TAU_IBN | VIEWS | CLASSES | FEATURES,
@@ -645,7 +653,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         {"directions", DIRECTIONS}, {"joint", DIRECTIONS},         {"guide-margin", GUIDE},
         {"guide-relative", GUIDE},  {"features", FEATURES},        {"negatives", NEGATIVES},
         {"views", VIEWS},           {"generator", GENERATOR},      {"w-detection", GENERATOR},
-        {"mask-rate", GENERATOR},   {"lstm-dims", LSTM},
+        {"mask-rate", GENERATOR},   {"lstm-dims", LSTM},           {"second-prompt", TEMPLATES},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))
@@ -712,6 +720,7 @@ static void set_defaults(cli_train_config *o, aoe_method method) {
     aoe_train_method_defaults(&o->t, method);
     o->model.o.pooling = o->t.args.model_options.pooling;
     o->model.o.max_length = o->t.args.model_options.max_length;
+    o->model.o.prompt = o->t.args.model_options.prompt;
     aoe_table_options_defaults(&o->table);
     aoe_table_options_defaults(&o->dev_table);
 }

@@ -46,6 +46,7 @@ typedef struct aoei_method {
     int positives_only;              /* 1: in labeled data, only positive pairs are used */
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
+    int templates;                   /* 1: each text occurs in two prompt templates (train/template_batch.h) */
     const char *head;                /* name of the training head in the training record; NULL: "classifier" */
     int words;                       /* 1: only the word embeddings of the model are used, and they are not trained */
     int twin;                        /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */

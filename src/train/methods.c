@@ -15,6 +15,7 @@
 #include "train/method_directions.h"
 #include "train/method_infersent.h"
 #include "train/method_is_bert.h"
+#include "train/method_promptbert.h"
 #include "train/method_sbert.h"
 #include "train/method_simcse.h"
 
@@ -40,6 +41,7 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_IS_BERT] = &aoei_method_is_bert,
     [AOE_METHOD_DIFFCSE] = &aoei_method_diffcse,
     [AOE_METHOD_INFERSENT] = &aoei_method_infersent,
+    [AOE_METHOD_PROMPTBERT] = &aoei_method_promptbert,
 };
 
 const char *aoe_method_name(aoe_method m) {

@@ -30,6 +30,11 @@ static size_t loss_dims(const aoei_pair_step *s) {
                                 : aoei_module_chain_dims(c->projection, projection_length(c), aoei_vector_dims(c));
 }
 
+/* Returns the maximum number of texts of a chunk. If the whole batch is one chunk, it includes the references. */
+static size_t max_chunk_texts(const aoei_pair_step_options *o) {
+    return max_arity(o) * o->chunk_pairs + (o->chunk_pairs == o->pairs ? o->references : 0);
+}
+
 static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) {
     const aoei_encoder_config *c = &s->config;
     aoei_module_chain_layout(&s->chain, c->modules, c->n_modules, texts, aoei_pooled_dims(c), 1, arena);
@@ -72,17 +77,16 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
     const int code = aoei_params_layout(&s->params, ctx, c, o->type, arena, err);
     if (code)
         return code;
-    lay_out_vectors(s, arena, max_arity(o) * o->pairs);
+    lay_out_vectors(s, arena, max_arity(o) * o->pairs + o->references);
     lay_out_taps(s, arena, max_arity(o) * o->pairs);
     if (c->discriminator) {
         const int discriminator = aoei_discriminator_layout(&s->discriminator, ctx, c, arena, s->o.chunk_tokens,
-                                                            max_arity(o) * s->o.chunk_pairs, o->longest, mode, err);
+                                                            max_chunk_texts(&s->o), o->longest, mode, err);
         if (discriminator)
             return discriminator;
         s->discriminator.replacement = *o->replacement;
     }
-    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_arity(o) * s->o.chunk_pairs, o->longest, mode,
-                               err);
+    return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_chunk_texts(&s->o), o->longest, mode, err);
 }
 
 /* Returns the size in bytes of a workspace that is large enough for the loss, or 0 if the size overflows. */
@@ -106,16 +110,22 @@ static size_t workspace_size(const aoei_pair_step *s) {
 static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs;
+    const size_t all = texts + s->o.references, pooled = aoei_pooled_dims(c);
     const size_t dims = loss_dims(s), rows = s->o.loss->of_tokens ? s->o.tokens : texts;
-    int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, texts, err);
+    int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, all, err);
     if (code)
         return code;
     s->workspace_bytes = workspace_size(s);
     s->host = aoei_malloc_array(rows, dims * sizeof *s->host);
     s->host_grad = aoei_malloc_array(rows, dims * sizeof *s->host_grad);
-    s->chunk_offsets = aoei_malloc_array(max_arity(&s->o) * s->o.chunk_pairs + 1, sizeof *s->chunk_offsets);
+    s->chunk_offsets = aoei_malloc_array(max_chunk_texts(&s->o) + 1, sizeof *s->chunk_offsets);
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
-    if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace)
+    if (s->o.references) {
+        s->reference = aoei_malloc_array(texts, sizeof *s->reference);
+        s->referenced = aoei_malloc_array(all, pooled * sizeof *s->referenced);
+    }
+    if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace ||
+        (s->o.references && (!s->reference || !s->referenced)))
         return aoei_fail(err, AOE_ENOMEM, "out of memory for a batch of %zu examples; lower options.batch_size", pairs);
     if (c->discriminator && (code = aoei_discriminator_create(&s->discriminator, c, s->o.chunk_tokens, err)))
         return code;
@@ -149,6 +159,8 @@ void aoei_pair_step_destroy(aoei_pair_step *s) {
     aoei_free(s->host);
     aoei_free(s->host_grad);
     aoei_free(s->chunk_offsets);
+    aoei_free(s->reference);
+    aoei_free(s->referenced);
     aoei_matryoshka_destroy(&s->matryoshka);
     aoei_layer_loss_destroy(&s->layers);
     aoei_discriminator_destroy(&s->discriminator);
@@ -194,7 +206,8 @@ typedef struct chunk {
 
 /* Returns the number of texts of a full chunk. */
 static size_t chunk_texts(const aoei_pair_step *s) {
-    return s->arity * s->o.chunk_pairs / text_encoders(s);
+    const size_t references = s->o.chunk_pairs == s->o.pairs ? s->o.references : 0;
+    return s->arity * s->o.chunk_pairs / text_encoders(s) + references;
 }
 
 /* Returns the number of chunks of one encoder. */
@@ -409,12 +422,36 @@ static int detect_replacements(aoei_pair_step *s, const aoei_encoder_dropout *dr
     return code;
 }
 
+/* Subtracts the pooled vectors of the references from those of the `texts` texts of the examples. */
+static void subtract_references(aoei_pair_step *s, size_t texts) {
+    const aoei_tensor v = aoei_tensor_rows(s->pooled, 0, texts + s->n_references);
+    const size_t D = v.cols;
+    aoei_tensor_read(s->ctx, s->referenced, v);
+    for (size_t i = 0; i < texts; i++)
+        for (size_t k = 0; k < D; k++)
+            s->referenced[i * D + k] -= s->referenced[s->reference[i] * D + k];
+    aoei_tensor_write(s->ctx, v, s->referenced);
+}
+
+/* Computes the gradients of the pooled vectors of the references: minus the sums of the gradients of their texts, which are
+ * added in the order of the texts. */
+static void reference_gradients(aoei_pair_step *s, size_t texts) {
+    const aoei_tensor d = aoei_tensor_rows(s->pooled, 0, texts + s->n_references);
+    const size_t D = d.cols;
+    aoei_tensor_read(s->ctx, s->referenced, d);
+    memset(s->referenced + texts * D, 0, s->n_references * D * sizeof *s->referenced);
+    for (size_t i = 0; i < texts; i++)
+        for (size_t k = 0; k < D; k++)
+            s->referenced[s->reference[i] * D + k] -= s->referenced[i * D + k];
+    aoei_tensor_write(s->ctx, d, s->referenced);
+}
+
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err) {
     if (s->o.loss->of_tokens)
         return token_gradient(s, o, drop, scale, result, err);
-    const size_t texts = s->buffer.batch.n_texts, chunks = text_encoders(s) * chunks_per_encoder(s);
+    const size_t texts = s->buffer.batch.n_texts - s->n_references, chunks = text_encoders(s) * chunks_per_encoder(s);
     aoei_tensor last = {0};
     for (size_t k = 0; k < chunks; k++) {
         const chunk c = chunk_at(s, k);
@@ -422,6 +459,8 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
         pool(s, &c, pooling, last);
     }
     const aoei_module_dropout modules = {.key = {drop ? drop->key[0] : 0, drop ? drop->key[1] : 0}};
+    if (s->n_references)
+        subtract_references(s, texts);
     if (s->o.layers)
         taps_forward(s, texts, drop ? &modules : NULL);
     layers_forward(s, texts, drop ? &modules : NULL);
@@ -433,6 +472,8 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
         taps_backward(s, texts, drop ? &modules : NULL, scale);
     if (!code)
         layers_backward(s, texts, drop ? &modules : NULL);
+    if (!code && s->n_references)
+        reference_gradients(s, texts);
     /* The gradient of an encoder is summed in the order of its chunks. If every encoder has one chunk, the last chunk comes
      * first, because its activations are still available. */
     const int reversed = chunks == text_encoders(s);

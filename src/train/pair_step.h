@@ -43,7 +43,9 @@ typedef struct aoei_pair_step_options {
     const aoe_prefix *prefixes; /* sizes of prefixes for which the loss is computed (train/matryoshka.h); NULL: the loss is
                                    computed for whole vectors; borrowed */
     const aoe_layer_options
-        *layers; /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is none; borrowed */
+        *layers;       /* loss on the hidden states of all layers (train/layer_loss.h); NULL: there is none; borrowed */
+    size_t references; /* maximum number of references of a batch (aoei_pair_step.reference); 0: there are none. `tokens`
+                          includes their tokens */
     const aoei_replacement *replacement; /* tokens of the discriminator, if there is one, copied; otherwise NULL */
 } aoei_pair_step_options;
 
@@ -60,9 +62,15 @@ typedef struct aoei_pair_step {
     aoei_encoder_state state;   /* activations of a chunk; their memory is in `arena` */
     aoei_batch_buffer buffer;   /* token ids of the batch; filled by the caller with aoei_batch_clear and aoei_batch_add */
     size_t arity;               /* number of texts per example in `buffer`: 2 initially, or 3 if the caller sets it */
-    aoei_distill distill;       /* distillation term; set by the caller if there is a teacher */
-    uint32_t *chunk_offsets;    /* [arity * chunk_pairs + 1] offsets of the texts in a chunk; owned */
-    aoei_module_chain chain;    /* modules between the pooling and the loss; their tensors are in `arena` */
+    /* References: texts in `buffer` after the texts of the examples, whose vectors are subtracted from those of the examples
+     * before the modules are applied (PromptBERT). n_references: their number, set by the caller for each batch. reference:
+     * [arity * B] row of the reference of each text, filled by the caller; owned; NULL if o.references is 0 */
+    size_t n_references;
+    uint32_t *reference;
+    float *referenced;       /* [arity * B + o.references, hidden] workspace: pooled vectors or their gradients; owned */
+    aoei_distill distill;    /* distillation term; set by the caller if there is a teacher */
+    uint32_t *chunk_offsets; /* [arity * chunk_pairs + 1] offsets of the texts in a chunk; owned */
+    aoei_module_chain chain; /* modules between the pooling and the loss; their tensors are in `arena` */
     aoei_tensor pooled;  /* [arity * B, hidden] float32 output of the pooling; the backward pass replaces it by its gradient */
     aoei_tensor vectors; /* [arity * B, dims] output of the last module; equal to `pooled` if there are no modules */
     aoei_module_chain projection; /* modules between the embeddings and the loss (config.projection); their tensors are in

@@ -24,6 +24,7 @@
 #include "train/methods.h"
 #include "train/saved_parts.h"
 #include "train/teacher.h"
+#include "train/template_batch.h"
 #include "train/views.h"
 #include "train/setup.h"
 #include "train/train_loop.h"
@@ -49,6 +50,7 @@ typedef struct pair_task {
     int has_teacher;          /* 1: there is a teacher, and the weight of the distillation term is positive */
     aoei_teacher teacher;     /* embeddings that the teacher computed */
     aoei_generator generator; /* generator of the method; zeroed if it has none */
+    aoei_templates templates; /* prompt templates of the method; zeroed if it has none */
     aoei_views views;         /* transformations of the texts of a batch; zeroed if there are none */
     aoei_pair_step step;      /* computes losses and gradients */
     double *labels;           /* [B] labels of the batch; owned */
@@ -220,6 +222,17 @@ static int open_generator(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     return code;
 }
 
+/* Creates the prompt templates for the texts of all files. */
+static int create_templates(pair_task *p, const aoei_trainer *t, aoe_error *err) {
+    size_t longest = 0;
+    for (size_t i = 0; i < p->o->n_data; i++)
+        longest = p->sources[i].data.longest > longest ? p->sources[i].data.longest : longest;
+    int code = aoei_templates_create(&p->templates, t->base, p->o->second_prompt, longest, err);
+    for (size_t i = 0; i < p->o->n_data && !code; i++)
+        code = aoei_templates_check(&p->templates, &p->sources[i].data, p->o->data[i].path, err);
+    return code;
+}
+
 static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
     const size_t n = p->o->n_data;
@@ -234,6 +247,8 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = load_sources(p, t, files, err);
     if (!code && p->method->generator)
         code = open_generator(p, t, err);
+    if (!code && p->method->templates)
+        code = create_templates(p, t, err);
     if (!code)
         code = aoei_matryoshka_check_model(p->o, t->base, &t->ctx->log, err);
     if (!code)
@@ -395,6 +410,16 @@ static int has_views(const pair_task *p) {
     return views;
 }
 
+/* Adds the second template and the references to the sizes of a step. */
+static void measure_templates(const pair_task *p, size_t pairs, aoei_pair_step_options *step) {
+    const size_t first = p->templates.n[0], second = p->templates.n[1];
+    step->references = aoei_templates_references(&p->templates, pairs);
+    step->tokens = aoei_templates_tokens(&p->templates, pairs, step->tokens);
+    step->longest += second > first ? second - first : 0;
+    if (step->chunk_pairs)
+        step->chunk_tokens = aoei_templates_tokens(&p->templates, step->chunk_pairs, step->chunk_tokens);
+}
+
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
     const int has_dropout = t->hidden_dropout > 0 || t->attention_dropout > 0 || t->base->config.lora.dropout > 0;
@@ -420,6 +445,8 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     code = measure(p, pairs, &step.longest, &step.tokens, err);
     if (!code && step.chunk_pairs)
         code = measure(p, step.chunk_pairs, &step.longest, &step.chunk_tokens, err);
+    if (p->method->templates)
+        measure_templates(p, pairs, &step);
     if (!code)
         code = aoei_pair_step_create(&p->step, t->ctx, &t->base->config, &step, err);
     if (!code && p->method->generator)
@@ -451,6 +478,16 @@ static size_t fill_twin_batch(pair_task *p, const aoei_trainer *t, const aoei_pl
         p->twin_texts[i] = p->batches.text[batch->first + i][0];
     p->step.arity = 2;
     return aoei_twin_batch_fill(&p->step.buffer, p->labels, &plan, p->twin_texts, batch->n, text);
+}
+
+/* Fills the buffer of the step with a batch of texts in two templates. Returns the number of the next text. */
+static size_t fill_template_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
+    for (size_t i = 0; i < batch->n; i++)
+        p->twin_texts[i] = p->batches.text[batch->first + i][0];
+    p->step.arity = AOEI_TEMPLATES;
+    p->step.n_references = aoei_templates_fill(&p->templates, &p->step.buffer, p->step.reference,
+                                               &p->sources[batch->source].data, p->twin_texts, batch->n, text);
+    return text + AOEI_TEMPLATES * batch->n;
 }
 
 /* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. The texts of all
@@ -505,7 +542,9 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         const aoei_planned_batch *batch = &p->batches.batch[i];
         const aoei_file_loss *file_loss = &p->losses[batch->source];
         aoe_objective_result r;
-        text = p->method->twin ? fill_twin_batch(p, t, batch, step, text) : fill_batch(p, batch, text);
+        text = p->method->twin        ? fill_twin_batch(p, t, batch, step, text)
+               : p->method->templates ? fill_template_batch(p, batch, text)
+                                      : fill_batch(p, batch, text);
         const int code = aoei_pair_step_gradient(&p->step, t->base->settings.pooling, &file_loss->objective,
                                                  file_loss->has_labels ? p->labels : NULL, p->groups, drop, weight, &r, err);
         if (code)
@@ -553,6 +592,7 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
     aoei_pair_step_destroy(&p.step);
     aoei_views_destroy(&p.views);
     aoei_generator_destroy(&p.generator);
+    aoei_templates_destroy(&p.templates);
     aoei_batches_destroy(&p.batches);
     aoei_teacher_destroy(&p.teacher);
     for (size_t i = 0; p.sources && i < o->n_data; i++)

@@ -513,7 +513,7 @@ static void rejected_options(void **state) {
         {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
         {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labeled pairs"},
-        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 17 is unknown"},
+        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 18 is unknown"},
     };
     train_run r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
