@@ -26,7 +26,8 @@ if [ "${1-}" = --one ]; then
         echo "ok      fuzz/$name: ${runs:-0} inputs"
     else
         echo "FAILED  fuzz/$name (exit code $code)"
-        tail -n 60 "$log" | sed 's/^/    /'
+        # lines that begin with # and a number report new inputs
+        grep -v '^#[0-9]' "$log" | tail -n 60 | sed 's/^/    /'
     fi
     exit 0
 fi

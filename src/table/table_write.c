@@ -240,11 +240,19 @@ static int check_names(const aoei_table_writer *w, const char *path, int renamed
     return 0;
 }
 
-/* Compresses and writes the buffered rows. */
+/* Compresses and writes the buffered rows. Programs that read a file drop a byte order mark at its beginning, so if the first
+ * text begins with that character, another one precedes it. */
 static int flush(aoei_table_writer *w, aoe_error *err) {
+    static const char mark[] = "\xEF\xBB\xBF";
+    const size_t len = sizeof mark - 1;
+    int rc = 0;
     if (w->row.failed)
         return aoei_fail_nomem(err, w->row.len);
-    const int rc = w->row.len ? aoei_compress_write(&w->compressor, w->row.data, w->row.len, err) : 0;
+    if (!w->started && w->row.len >= len && memcmp(w->row.data, mark, len) == 0)
+        rc = aoei_compress_write(&w->compressor, mark, len, err);
+    if (!rc && w->row.len)
+        rc = aoei_compress_write(&w->compressor, w->row.data, w->row.len, err);
+    w->started |= w->row.len > 0;
     aoei_buffer_clear(&w->row);
     return rc;
 }

@@ -30,6 +30,7 @@ typedef struct aoei_table_writer {
     size_t *order;   /* [columns] indices of the cells that are written, in output order; owned */
     size_t n;        /* number of cells in each row that the caller passes */
     size_t columns;  /* number of columns that are written */
+    int started;     /* 1: the beginning of the output is written */
     aoei_buffer row; /* formatted rows that are not yet compressed and written, owned */
     aoei_compressor compressor;
 } aoei_table_writer;

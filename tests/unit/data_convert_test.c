@@ -85,6 +85,9 @@ static void test_round_trips(void **state) {
     round_trip("one.tsv", "text\n\nx\n\n", all, 7);
     round_trip("in.csv", "a,\"b,\"\n\"x\ny\",\"\"\"\tq\"\"\"\n\"\r\",\n", lossless, 3);
     round_trip("in.txt", "a \"b\"\n\nc\td\n", lossless, 3);
+    /* a text that begins with the character U+FEFF, which is a byte order mark at the beginning of a file */
+    round_trip("in.jsonl", "{\"\xef\xbb\xbfx\":\"\xef\xbb\xbf\",\"b\":\"x\"}\n", all, 7);
+    round_trip("in.txt", "\xef\xbb\xbf\xef\xbb\xbfx\ny\n", lossless, 3);
     round_trip("in.jsonl", "{\"a\":\"x\\u0000\\u001f\\\"\\\\\\n\\t\",\"b\":\"\xc3\xa9\"}\n", lossless, 3);
 }
 
