@@ -66,7 +66,7 @@ static const struct {
                            "rope_local_base_freq sliding_window_pattern _sliding_window_pattern cache_implementation "},
     {"static", "hidden_size vocab_size normalize tokenizer_name apply_pca apply_zipf hidden_dim seq_length sif_coefficient "
                "embedding_dtype max_length cache_dir pooling vocabulary_quantization pca_dims "},
-    {"word_embeddings", "hidden_size vocab_size update_embeddings "},
+    {"word_embeddings", "hidden_size vocab_size update_embeddings bigrams "},
     {"ran", SIZES "head_size window_size min_window_size layer_norm_eps dropout norm_variant cell_pooling memory_review "},
 };
 

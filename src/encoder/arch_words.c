@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Word embeddings, the module WordEmbeddings of sentence-transformers. The tensor `emb_layer.weight` [V, D] contains one vector
  * per token. A module CNN or LSTM and a pooling follow. In contrast to static models, special and unknown tokens are not
- * dropped. The vectors are trained only if update_embeddings is true in config.json.
+ * dropped. The vectors are trained only if update_embeddings is true in config.json. The key bigrams, which only aoe has, is
+ * the number of rows of the tensor `bigrams.weight`, the embeddings of bigrams (nn/bigrams.h).
  */
 #include "encoder/arch_words.h"
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch_keys.h"
 #include "encoder/static_encoder.h"
 
-#define MAX_TOKENS ((size_t)1 << 20) /* maximum number of tokens of a text; it is not limited by a position table */
+#define MAX_BIGRAMS ((size_t)1 << 24)
+#define MAX_TOKENS  ((size_t)1 << 20) /* maximum number of tokens of a text; it is not limited by a position table */
 
 static const char *const prefixes[] = {"", NULL};
 
@@ -21,24 +24,40 @@ static int read_words(aoei_encoder_config *c, const json_t *config, const char *
     if ((rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
         (rc = aoei_json_need_size(config, "vocab_size", &c->vocab, file, err)))
         return rc;
-    rc = aoei_json_bool(config, "update_embeddings", &update, file, err);
+    if ((rc = aoei_json_bool(config, "update_embeddings", &update, file, err)) ||
+        (rc = aoei_json_size(config, "bigrams", &c->bigrams, file, err)))
+        return rc;
     c->frozen_words = !update;
-    return rc;
+    if (c->bigrams > MAX_BIGRAMS || (c->bigrams & (c->bigrams - 1)))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"bigrams\" is %zu, but must be a power of two of at most %zu", file,
+                         c->bigrams, MAX_BIGRAMS);
+    return 0;
 }
 
 static int write_words(const aoei_encoder_config *c, json_t *config) {
     json_t *keys = json_pack("{s:s, s:I, s:I, s:b}", "model_type", "word_embeddings", "hidden_size", (json_int_t)c->hidden,
                              "vocab_size", (json_int_t)c->vocab, "update_embeddings", !c->frozen_words);
+    if (keys && c->bigrams && json_object_set_new(keys, "bigrams", json_integer((json_int_t)c->bigrams))) {
+        json_decref(keys);
+        keys = NULL;
+    }
     return aoei_keys_add(config, keys);
 }
 
 static void name_words(char *out, size_t size, aoei_slot_group group, size_t kind, size_t layer) {
     (void)layer;
-    snprintf(out, size, "%s", kind == AOEI_W_WORD && group == AOEI_GROUP_OUTER ? AOEI_WORDS_TENSOR : "");
+    snprintf(out, size, "%s",
+             group != AOEI_GROUP_OUTER ? ""
+             : kind == AOEI_W_WORD     ? AOEI_WORDS_TENSOR
+             : kind == AOEI_W_BIGRAM   ? AOEI_BIGRAMS_TENSOR
+                                       : "");
 }
 
 static void print_words(const aoei_encoder_config *c, char *out, size_t size) {
-    snprintf(out, size, "word embeddings of size %zu%s", c->hidden, c->frozen_words ? ", which training does not change" : "");
+    int n = snprintf(out, size, "word embeddings of size %zu%s", c->hidden,
+                     c->frozen_words ? ", which training does not change" : "");
+    if (c->bigrams && n > 0 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, ", and embeddings of %zu hashed bigrams", c->bigrams);
 }
 
 static size_t max_length_words(const aoei_encoder_config *c) {

@@ -141,6 +141,7 @@ typedef struct aoei_encoder_config {
                   nn/score_bias.h) */
     aoei_relative_config relative; /* relative positions of disentangled attention */
     int no_position_table;         /* 1: there is no position table, although `positions` is not 0 */
+    size_t bigrams;                /* number of rows of the table of bigrams (nn/bigrams.h); 0: there is no table */
     int frozen_words;              /* 1: the word embeddings are not trained (WordEmbeddings) */
     int normalize;                 /* 1: config.json requests that vectors are normalized to unit length (static models) */
     aoei_activation activation;    /* activation function of the feed-forward layers */

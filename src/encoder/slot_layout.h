@@ -35,7 +35,8 @@ enum {
     AOEI_W_RELATIVE_NORM_BIAS,
     AOEI_W_EMBED_PROJECTION, /* [D, E] linear layer that follows the embedding if the embedding tables have E columns */
     AOEI_W_EMBED_PROJECTION_BIAS,
-    AOEI_W_LAYERS /* number of slots before the layers, which is the slot of the first weight of layer 0 */
+    AOEI_W_BIGRAM, /* [bigrams, D] embeddings of bigrams */
+    AOEI_W_LAYERS  /* number of slots before the layers, which is the slot of the first weight of layer 0 */
 };
 
 #define AOEI_ADAPTERS 7 /* number of linear layers in a transformer layer; each of them can have an adapter */

@@ -107,6 +107,10 @@ static void describe_outer(const aoei_encoder_config *c, size_t kind, aoei_slot 
     case AOEI_W_EMBED_PROJECTION_BIAS:
         bias_slot(s, c->hidden, c->embed_width == 0);
         break;
+    case AOEI_W_BIGRAM:
+        matrix_slot(s, c->bigrams, c->hidden);
+        s->absent = c->bigrams == 0;
+        break;
     default:
         norm_of(c, s, aoei_embed_width(c), kind == AOEI_W_EMBED_NORM_BIAS);
         s->absent |= c->no_embed_norm;

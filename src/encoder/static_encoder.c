@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The encoder of static models. The forward pass copies rows of the word embeddings. The backward pass adds the gradient of
+ * The encoder of static models. The forward pass copies rows of the word embeddings, to which
+ * those of bigrams can be added. The backward pass adds the gradient of
  * each hidden state to the gradient of the row of its token.
  */
 #include "encoder/static_encoder.h"
@@ -7,6 +8,7 @@
 #include "encoder/slot_layout.h"
 #include "encoder/token_pooling.h"
 #include "nn/batch.h"
+#include "nn/bigrams.h"
 #include "nn/dropout.h"
 #include "nn/elementwise.h"
 #include "nn/embedding.h"
@@ -36,8 +38,9 @@ static void apply_dropout(const aoe_context *ctx, aoei_tensor x, const aoei_batc
 static void forward(const aoe_context *ctx, const aoei_encoder_config *c, const aoei_tensor *w, const aoei_batch *batch,
                     aoei_encoder_state *s, const aoei_encoder_dropout *drop) {
     const aoei_tensor none = {0}, first = aoei_tensor_rows(s->hidden[0], 0, batch->n_tokens);
-    (void)c;
     aoei_embedding_forward(ctx, first, w[AOEI_W_WORD], none, 0, none, batch);
+    if (c->bigrams)
+        aoei_bigrams_forward(ctx, first, w[AOEI_W_BIGRAM], batch);
     apply_dropout(ctx, first, batch, drop);
 }
 
@@ -45,10 +48,12 @@ static void backward(const aoe_context *ctx, const aoei_encoder_config *c, const
                      const aoei_batch *batch, aoei_encoder_state *s, const aoei_encoder_dropout *drop, int with_first) {
     const size_t n = batch->n_tokens;
     const aoei_tensor none = {0}, d = aoei_tensor_rows(s->grad_last, 0, n);
-    (void)c, (void)w;
+    (void)w;
     if (with_first)
         aoei_add(ctx, d, d, aoei_tensor_rows(s->grad_first, 0, n));
     apply_dropout(ctx, d, batch, drop);
+    if (c->bigrams)
+        aoei_bigrams_backward(ctx, d, grads[AOEI_W_BIGRAM], batch);
     aoei_embedding_backward(ctx, grads[AOEI_W_WORD], none, 0, none, d, batch);
 }
 

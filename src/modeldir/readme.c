@@ -60,7 +60,7 @@ static const char *library_of(const aoei_encoder_config *c) {
                                         [AOEI_LIBRARY_MODEL2VEC] = "model2vec",
                                         [AOEI_LIBRARY_STATIC_EMBEDDING] = "sentence-transformers",
                                         [AOEI_LIBRARY_NONE] = "aoe"};
-    return names[c->arch->library];
+    return names[c->bigrams ? AOEI_LIBRARY_NONE : c->arch->library];
 }
 
 /* Appends the description of the model and the table of its properties. */
@@ -124,6 +124,7 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *di
     char limits[512];
     const int model2vec = library == AOEI_LIBRARY_MODEL2VEC && !aoei_settings_module_count(s);
     const char *limitation = library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
+                             : m->config->bigrams         ? "other programs have no embeddings of bigrams"
                                                           : aoei_settings_limits(s, limits, sizeof limits);
     const char *tokenizer_limit = aoei_tokenizer_limit(m->config, m->tokenizer);
     limitation = limitation ? limitation : tokenizer_limit;

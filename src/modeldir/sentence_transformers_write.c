@@ -176,7 +176,7 @@ int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_
     const int averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
     char normalize[AOEI_MODULE_FOLDER_SIZE];
     snprintf(normalize, sizeof normalize, "%zu_Normalize", 2 + (size_t)averaged + aoei_settings_module_count(s));
-    if (!aoei_settings_portable(s) || (is_static && !aoei_entry_exists(dir, "tokenizer.json")))
+    if (!aoei_settings_portable(s) || c->bigrams || (is_static && !aoei_entry_exists(dir, "tokenizer.json")))
         return 0;
     if ((rc = write_modules(s, c->arch->first_module, is_static, averaged, s->normalize ? normalize : NULL, dir, err)) ||
         (!is_static && (rc = write_folder(dir, "1_Pooling", fill_pooling, s, hidden, err))) ||
