@@ -353,6 +353,9 @@ typedef enum aoe_method {
     /* texts of any file; the states of [MASK] in two prompt templates, args.model_options.prompt and second_prompt, are a
      * positive pair; a projection is not saved; second_prompt, tau_ibn */
     AOE_METHOD_PROMPTBERT,
+    /* pairs: as INFERSENT, but the model consists of trained word embeddings, embeddings of hashed bigrams, mean pooling and
+     * two dense layers with tanh; labels are classes; features, bigrams */
+    AOE_METHOD_DAN,
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -454,6 +457,7 @@ typedef struct aoe_train_options {
     double mask_rate;      /* DIFFCSE: probability that a token is selected for masking, above 0 and at most 1; default 0.3 */
     const char *second_prompt; /* PROMPTBERT: second prompt template; required; NULL (default): none */
     size_t lstm_dims;          /* INFERSENT: number of outputs of each direction of the LSTM; default 2048 */
+    size_t bigrams; /* DAN: number of embeddings of bigrams, a power of two of at most 2^24, or 0 for none; default 65536 */
     aoe_dev_fn evaluate; /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
                             last model is kept */
     void *evaluate_user; /* first argument of evaluate */

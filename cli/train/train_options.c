@@ -312,6 +312,13 @@ static const cli_option objective_table[] = {
      .min = 1,
      .max = 16384,
      .help = "infersent: number of outputs of each direction of the LSTM"},
+    {.name = "bigrams",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(t.bigrams),
+     .min = 0,
+     .max = 16777216,
+     .help = "dan: number of embeddings of bigrams, a power of two, or 0 for none"},
     {.name = "guide-margin",
      .kind = CLI_REAL,
      .value = "X",
@@ -620,7 +627,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         VIEWS = 32768,
         GENERATOR = 65536,
         LSTM = 131072,
-        TEMPLATES = 262144
+        TEMPLATES = 262144,
+        BIGRAMS = 524288
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -638,6 +646,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_DIFFCSE] = TAU_IBN | GENERATOR,
         [AOE_METHOD_PROMPTBERT] = TAU_IBN | TEMPLATES,
         [AOE_METHOD_INFERSENT] = CLASSES | FEATURES | LSTM,
+        [AOE_METHOD_DAN] = CLASSES | FEATURES | BIGRAMS,
         [AOE_METHOD_CONSERT] = TAU_IBN | VIEWS,
         [AOE_METHOD_CONSERT_SUP] = TAU_IBN | VIEWS | CLASSES | FEATURES,
     };
@@ -654,6 +663,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         {"guide-relative", GUIDE},  {"features", FEATURES},        {"negatives", NEGATIVES},
         {"views", VIEWS},           {"generator", GENERATOR},      {"w-detection", GENERATOR},
         {"mask-rate", GENERATOR},   {"lstm-dims", LSTM},           {"second-prompt", TEMPLATES},
+        {"bigrams", BIGRAMS},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "encoder/arch.h"
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "base/alloc.h"
@@ -33,32 +34,49 @@ static int extend(aoe_model *m, size_t before, aoe_error *err) {
     return weights && (tensors || !m->files.tensors) ? 0 : aoei_fail_nomem(err, n * sizeof *weights);
 }
 
-/* Adds the weight and the bias of a layer after the pooling. m->config must already describe the layer. before: number of
- * elements of m->weights before the call. kind: AOEI_PW_* constant that selects the slot of the weight; the bias has the next
- * slot. `weight` and `bias` are copied. If both are NULL, the layer is initialized with random values from `seed`. */
-static int add_layer(aoe_model *m, size_t before, size_t kind, const float *weight, const float *bias, uint64_t seed,
-                     aoe_error *err) {
-    const size_t slot = aoei_pooled_slot(&m->config, kind);
+/* Allocates the weights of added layers, which belong to the model. Returns NULL on failure. */
+static float *allocate(aoe_model *m, size_t floats, aoe_error *err) {
+    size_t i = 0;
+    while (i + 1 < AOEI_MAX_ADDED && m->memory.added[i])
+        i++;
+    float *memory = m->memory.added[i] ? NULL : aoei_aligned((floats + 1) * sizeof *memory);
+    if (!memory)
+        aoei_fail_nomem(err, (floats + 1) * sizeof *memory);
+    else
+        m->memory.added[i] = memory;
+    return memory;
+}
+
+/* Returns the number of floats of the memory of a weight, which are a multiple of the alignment. */
+static size_t padded(const aoei_slot *s) {
+    const size_t aligned = AOEI_ALIGN / sizeof(float);
+    return s->absent ? 0 : (s->rows * s->cols + aligned - 1) / aligned * aligned;
+}
+
+/* Adds the weights of the slots [first, end), which m->config already describes, with random values from `seed`. before: number
+ * of elements of m->weights before the call. Weights that are absent are skipped. */
+static int add_slots(aoe_model *m, size_t before, size_t first, size_t end, uint64_t seed, aoe_error *err) {
+    size_t floats = 0;
     aoei_slot s;
-    int rc = extend(m, before, err);
+    const int rc = extend(m, before, err);
     if (rc)
         return rc;
-    aoei_slot_describe(&m->config, slot, &s);
-    /* offset of the bias in floats: the size of the weight, rounded up for alignment */
-    const size_t aligned = AOEI_ALIGN / sizeof(float), offset = (s.rows * s.cols + aligned - 1) / aligned * aligned;
-    m->memory.added = aoei_aligned((offset + s.rows) * sizeof *m->memory.added);
-    if (!m->memory.added)
-        return aoei_fail_nomem(err, (offset + s.rows) * sizeof *m->memory.added);
-    m->weights[slot] = aoei_tensor_wrap(m->memory.added, s.rows, s.cols);
-    m->weights[slot + 1] = aoei_tensor_wrap(m->memory.added + offset, 1, s.rows);
-    if (weight) {
-        memcpy(m->memory.added, weight, s.rows * s.cols * sizeof *weight);
-        memcpy(m->memory.added + offset, bias, s.rows * sizeof *bias);
-        return 0;
+    for (size_t slot = first; slot < end; slot++) {
+        aoei_slot_describe(&m->config, slot, &s);
+        floats += padded(&s);
     }
-    aoei_init_weight(m->memory.added, &m->config, slot, seed);
-    aoei_init_weight(m->memory.added + offset, &m->config, slot + 1, seed);
-    return 0;
+    float *memory = allocate(m, floats, err);
+    if (!memory)
+        return AOE_ENOMEM;
+    for (size_t slot = first; slot < end; slot++) {
+        aoei_slot_describe(&m->config, slot, &s);
+        if (s.absent)
+            continue;
+        m->weights[slot] = aoei_tensor_wrap(memory, s.rows, s.cols);
+        aoei_init_weight(memory, &m->config, slot, seed);
+        memory += padded(&s);
+    }
+    return AOE_OK;
 }
 
 /* Appends a module of this type to the list of modules in the settings, with the folder to which it will be written. */
@@ -89,19 +107,19 @@ int aoei_model_add_flow(aoe_model *m, const aoei_flow_shape *shape, const double
     aoei_model_describe_modules(m);
     if ((rc = extend(m, before, err)))
         return rc;
-    m->memory.added = aoei_aligned(n * sizeof *m->memory.added);
-    if (!m->memory.added)
-        return aoei_fail_nomem(err, n * sizeof *m->memory.added);
+    float *memory = allocate(m, n, err);
+    if (!memory)
+        return AOE_ENOMEM;
     for (size_t i = 0; i < n; i++)
-        m->memory.added[i] = (float)parameters[i];
-    m->weights[aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * index)] = aoei_tensor_wrap(m->memory.added, 1, n);
+        memory[i] = (float)parameters[i];
+    m->weights[aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * index)] = aoei_tensor_wrap(memory, 1, n);
     return 0;
 }
 
 int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *weight, const float *bias, uint64_t seed,
                          aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config), index = m->config.n_modules;
-    const int rc = list_module(m, "Dense", err);
+    int rc = list_module(m, "Dense", err);
     if (rc)
         return rc;
     m->config.modules[index] = (aoei_module){.kind = AOEI_MODULE_DENSE,
@@ -110,55 +128,63 @@ int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *w
                                              .activation = with_tanh ? AOEI_DENSE_TANH : AOEI_DENSE_IDENTITY};
     m->config.n_modules++;
     aoei_model_describe_modules(m);
-    return add_layer(m, before, AOEI_MODULE_WEIGHTS * index, weight, bias, seed, err);
+    const size_t slot = aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * index);
+    if ((rc = add_slots(m, before, slot, slot + AOEI_MODULE_WEIGHTS, seed, err)) || !weight)
+        return rc;
+    aoei_tensor_write(m->ctx, m->weights[slot], weight);
+    aoei_tensor_write(m->ctx, m->weights[slot + 1], bias);
+    return AOE_OK;
 }
 
 int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config);
     m->config.head_rows = rows;
     m->config.head_cols = cols;
-    return add_layer(m, before, AOEI_PW_HEAD, NULL, NULL, seed, err);
+    const size_t slot = aoei_pooled_slot(&m->config, AOEI_PW_HEAD);
+    return add_slots(m, before, slot, slot + 2, seed, err);
 }
 
 int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err) {
     const int code = aoei_model_add_head(m, 1, 1, 0, err);
     if (!code)
-        m->memory.added[0] = value;
+        aoei_tensor_write(m->ctx, m->weights[aoei_pooled_slot(&m->config, AOEI_PW_HEAD)], &value);
     return code;
 }
 
-/* Allocates the weights of the slots [first, end) as *memory and initializes them. Weights that are absent are skipped. */
-static int add_slots(aoe_model *m, float **memory, size_t first, size_t end, uint64_t seed, aoe_error *err) {
-    const size_t aligned = AOEI_ALIGN / sizeof(float);
-    size_t offset = 0;
-    for (int fill = 0; fill < 2; fill++) { /* the first pass computes the size */
-        offset = 0;
-        for (size_t slot = first; slot < end; slot++) {
-            aoei_slot s;
-            aoei_slot_describe(&m->config, slot, &s);
-            if (s.absent)
-                continue;
-            if (fill) {
-                m->weights[slot] = aoei_tensor_wrap(*memory + offset, s.rows, s.cols);
-                aoei_init_weight(*memory + offset, &m->config, slot, seed);
-            }
-            offset += (s.rows * s.cols + aligned - 1) / aligned * aligned;
-        }
-        if (!fill && !(*memory = aoei_aligned((offset + 1) * sizeof **memory)))
-            return aoei_fail_nomem(err, (offset + 1) * sizeof **memory);
+int aoei_model_add_modules(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err) {
+    const size_t before = aoei_slot_count(&m->config);
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++) {
+        if (!(rc = list_module(m, "Dense", err)))
+            m->config.modules[m->config.n_modules++] = modules[i];
     }
-    return AOE_OK;
+    aoei_model_describe_modules(m);
+    return rc ? rc
+              : add_slots(m, before, aoei_pooled_slot(&m->config, 0), aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * n),
+                          seed, err);
+}
+
+int aoei_model_train_words(aoe_model *m, size_t bigrams, aoe_error *err) {
+    const size_t n = bigrams * m->config.hidden;
+    m->config.frozen_words = 0;
+    if (bigrams) {
+        float *memory = allocate(m, n, err);
+        if (!memory)
+            return AOE_ENOMEM;
+        memset(memory, 0, n * sizeof *memory);
+        m->weights[AOEI_W_BIGRAM] = aoei_tensor_wrap(memory, bigrams, m->config.hidden);
+        m->config.bigrams = bigrams;
+        m->type = AOEI_F32;
+    }
+    return m->config.arch->write(&m->config, m->files.config_json) ? aoei_fail_nomem(err, 0) : AOE_OK;
 }
 
 int aoei_model_add_projection(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err) {
     const size_t before = aoei_slot_count(&m->config);
     memcpy(m->config.projection, modules, n * sizeof *modules);
     m->config.n_projection = n;
-    const int rc = extend(m, before, err);
-    return rc ? rc
-              : add_slots(m, &m->memory.projection, aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION),
-                          aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION), seed,
-                          err);
+    return add_slots(m, before, aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION),
+                     aoei_pooled_slot(&m->config, AOEI_PW_PROJECTION + AOEI_MODULE_WEIGHTS * AOEI_MAX_PROJECTION), seed, err);
 }
 
 /* Sets the module between the encoder and the pooling in the settings. */
@@ -171,10 +197,8 @@ static int set_token_module(aoe_model *m, aoei_token_module kind, aoe_error *err
 /* Adds the weights of the module between the encoder and the pooling. before: number of slots without it. */
 static int add_token_module(aoe_model *m, size_t before, uint64_t seed, aoe_error *err) {
     aoei_model_describe_modules(m);
-    const int rc = extend(m, before, err);
-    return rc ? rc
-              : add_slots(m, &m->memory.token_module, aoei_pooled_slot(&m->config, AOEI_PW_TOKEN_MODULE),
-                          aoei_pooled_slot(&m->config, AOEI_PW_COUNT), seed, err);
+    return add_slots(m, before, aoei_pooled_slot(&m->config, AOEI_PW_TOKEN_MODULE), aoei_pooled_slot(&m->config, AOEI_PW_COUNT),
+                     seed, err);
 }
 
 int aoei_model_add_convolutions(aoe_model *m, const size_t *kernels, size_t n, size_t channels, uint64_t seed, aoe_error *err) {

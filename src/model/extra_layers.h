@@ -17,6 +17,12 @@ int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *w
 /* Adds a normalizing flow (nn/flow.h) to a model without modules after the pooling. parameters: [aoei_flow_parameters], copied
  * as float32. shape->dims: number of components of the embeddings. Errors: AOE_ENOMEM. */
 int aoei_model_add_flow(aoe_model *m, const aoei_flow_shape *shape, const double *parameters, aoe_error *err);
+/* Adds n modules to a model without modules after the pooling, which saved models contain. modules: [n], copied, at most
+ * AOEI_MAX_MODULES dense layers. They are initialized with random values from `seed`. Errors: AOE_ENOMEM. */
+int aoei_model_add_modules(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err);
+/* Makes the word embeddings of a model that consists of word embeddings trainable. bigrams: if it is not 0, a table of bigrams
+ * (nn/bigrams.h) with this number of rows is added, which must be a power of two; its values are 0. Errors: AOE_ENOMEM. */
+int aoei_model_train_words(aoe_model *m, size_t bigrams, aoe_error *err);
 /* Adds the head of a training method. The head has a weight of shape [rows, cols] and a bias of shape [1, rows]. Both are
  * initialized with random values from `seed`. Errors: AOE_ENOMEM. */
 int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err);

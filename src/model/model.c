@@ -22,9 +22,8 @@ void aoe_model_close(aoe_model *m) {
     aoei_aligned_free(m->memory.converted);
     aoei_aligned_free(m->memory.generated);
     aoei_free(m->memory.head);
-    aoei_aligned_free(m->memory.added);
-    aoei_aligned_free(m->memory.projection);
-    aoei_aligned_free(m->memory.token_module);
+    for (size_t i = 0; i < AOEI_MAX_ADDED; i++)
+        aoei_aligned_free(m->memory.added[i]);
     aoei_model_files_close(&m->files);
     aoei_free(m->weights);
     aoei_free(m->lora_targets);

@@ -15,17 +15,16 @@
 #include "modeldir/settings.h"
 #include "nn/tensor.h"
 
+enum { AOEI_MAX_ADDED = 4 /* maximum number of calls that add layers to a model */ };
+
 /* The memory of the weights whose values are not read directly from the memory-mapped files of the model. */
 typedef struct aoei_weight_memory {
     void *converted;        /* converted copies of weights whose data type or alignment in the file is not supported; owned */
     size_t converted_bytes; /* size of `converted` */
-    float *generated;  /* weights that are not in the files, such as a new masked-LM head or new adapters; owned; NULL: none */
-    float *projection; /* weights of the projection (extra_layers.h), owned; NULL: none */
-    float
-        *token_module; /* weights of new convolutions or of a new LSTM before the pooling (extra_layers.h), owned; NULL: none */
-    float *added;      /* weights of the layer that was added after the pooling (extra_layers.h), owned; NULL: none */
-    float *head;       /* weights of a classification head into which adapters were merged, owned; NULL: none */
-    void *packed;      /* packed copies of weights for inference (packed_weights.h), owned; NULL: none */
+    float *generated; /* weights that are not in the files, such as a new masked-LM head or new adapters; owned; NULL: none */
+    float *added[AOEI_MAX_ADDED]; /* weights of the layers that were added to the model (extra_layers.h), owned; NULL: unused */
+    float *head;                  /* weights of a classification head into which adapters were merged, owned; NULL: none */
+    void *packed;                 /* packed copies of weights for inference (packed_weights.h), owned; NULL: none */
 } aoei_weight_memory;
 
 /* An open model. A model is read-only after it was opened, except that a layer may be added before training. */

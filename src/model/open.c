@@ -173,7 +173,7 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
     if (!m->weights)
         return aoei_fail_nomem(err, n * sizeof *m->weights);
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) ||
-        (mode->words && (rc = aoei_word_table_select(m, AOE_POOLING_LAST_MAX, err))) ||
+        (mode->words != AOE_POOLING_AUTO && (rc = aoei_word_table_select(m, mode->words, err))) ||
         (rc = aoei_weights_place(m, mode, err)) || (rc = aoei_weights_generate(m, mode->seed, err)) ||
         (rc = check_weights_and_open_tokenizer(m, err)) || (rc = find_mask(m, err)))
         return rc;
@@ -212,7 +212,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     }
     if (m->settings.bidirectional)
         m->config.bidirectional_from = m->settings.bidirectional_from;
-    if (m->config.arch->auto_float32 && o->dtype == AOE_DTYPE_AUTO)
+    if ((m->config.arch->auto_float32 && o->dtype == AOE_DTYPE_AUTO) || m->config.bigrams)
         m->type = AOEI_F32;
     *out = m;
     return 0;

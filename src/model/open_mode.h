@@ -23,7 +23,9 @@ typedef struct aoei_open_mode {
      * are created, and saved adapters are not changed. */
     const aoe_lora *lora;
     int eight_bit; /* 1: frozen linear weights are converted to int8, with one scale per row */
-    int words;     /* 1: only the word embeddings are opened, with maximum pooling (model/word_table.h) */
+    /* AOE_POOLING_AUTO: the whole model is opened; otherwise, only its word embeddings, with this pooling (model/word_table.h)
+     */
+    aoe_pooling words;
     uint64_t seed; /* seed for initializing a new masked-LM head, a new classification head or new adapters */
 } aoei_open_mode;
 

@@ -47,11 +47,12 @@ void aoei_model_release_weights(aoe_model *m) {
     memset(m->weights, 0, aoei_slot_count(&m->config) * sizeof *m->weights);
     aoei_aligned_free(m->memory.converted);
     aoei_aligned_free(m->memory.generated);
-    aoei_aligned_free(m->memory.added);
-    aoei_aligned_free(m->memory.projection);
-    aoei_aligned_free(m->memory.token_module);
     m->memory.converted = NULL;
-    m->memory.generated = m->memory.added = m->memory.projection = m->memory.token_module = NULL;
+    m->memory.generated = NULL;
+    for (size_t i = 0; i < AOEI_MAX_ADDED; i++) {
+        aoei_aligned_free(m->memory.added[i]);
+        m->memory.added[i] = NULL;
+    }
     m->memory.converted_bytes = 0;
     if (m->files.weights)
         aoei_safetensors_drop(m->files.weights);

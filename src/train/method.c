@@ -181,3 +181,34 @@ int aoei_add_classifier(const aoe_train_options *o, aoe_model *m, double highest
     const size_t columns = aoei_feature_count(o->objective.features) * aoei_vector_dims(&m->config);
     return aoei_model_add_head(m, aoei_class_count(o, highest), columns, o->args.seed, err);
 }
+
+enum { CLASSIFIER_WIDTH = 512 /* outputs of the first two layers of the classifier of InferSent */ };
+
+int aoei_check_words(const aoe_train_options *o, const char *name, aoe_pooling pooling, aoe_error *err) {
+    const aoe_pooling given = o->args.model_options.pooling;
+    if (o->lora.r)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.lora.r: options.method %s uses only the word embeddings of the model, which have no adapters; "
+            "set it to 0",
+            name);
+    if (o->n_matryoshka)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.matryoshka: the classifier of options.method %s needs whole embeddings; choose another method", name);
+    if (given != AOE_POOLING_AUTO && given != pooling)
+        return aoei_fail(err, AOE_EARG, "options.pooling is %s, but the pooling of options.method %s is %s; leave it out",
+                         aoe_pooling_name(given), name, aoe_pooling_name(pooling));
+    return aoei_check_features(o, err);
+}
+
+int aoei_add_layered_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    const size_t features = aoei_feature_count(o->objective.features) * aoei_vector_dims(&m->config);
+    const aoei_module hidden[] = {
+        {.kind = AOEI_MODULE_DENSE, .in = features, .out = CLASSIFIER_WIDTH},
+        {.kind = AOEI_MODULE_DENSE, .in = CLASSIFIER_WIDTH, .out = CLASSIFIER_WIDTH},
+    };
+    m->config.projects_features = 1;
+    const int code = aoei_model_add_projection(m, hidden, sizeof hidden / sizeof *hidden, o->args.seed, err);
+    return code ? code : aoei_model_add_head(m, aoei_class_count(o, highest), CLASSIFIER_WIDTH, o->args.seed, err);
+}

@@ -48,12 +48,13 @@ typedef struct aoei_method {
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
     int templates;                   /* 1: each text occurs in two prompt templates (train/template_batch.h) */
     const char *head;                /* name of the training head in the training record; NULL: "classifier" */
-    int words;                       /* 1: only the word embeddings of the model are used, and they are not trained */
-    int twin;                        /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
-    int generator;                   /* 1: a generator replaces tokens for a discriminator (train/generator.h); `layer` sets
-                                        config.discriminator */
-    int negatives;                   /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
-    int scales_labels;               /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
+    aoe_pooling words; /* AOE_POOLING_AUTO: the whole model is trained; otherwise, only its word embeddings are used,
+                          with this pooling (model/word_table.h) */
+    int twin;          /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
+    int generator;     /* 1: a generator replaces tokens for a discriminator (train/generator.h); `layer` sets
+                          config.discriminator */
+    int negatives;     /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
+    int scales_labels; /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
     /* Sets the options whose defaults differ from those of aoe_train_options_defaults. NULL: there are none. */
     void (*defaults)(aoe_train_options *o);
     /* Checks the options. NULL: there is nothing to check. Errors: AOE_EARG. */
@@ -112,5 +113,11 @@ int aoei_describe_features(const aoe_train_options *o, json_t *record);
 size_t aoei_class_count(const aoe_train_options *o, double highest);
 /* Adds a classifier of the features options.features. Corresponds to aoei_method.layer. */
 int aoei_add_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
+/* Checks the options of a method that uses only word embeddings, with this pooling. name: name of the method. Errors: AOE_EARG.
+ */
+int aoei_check_words(const aoe_train_options *o, const char *name, aoe_pooling pooling, aoe_error *err);
+/* Adds a classifier of three linear layers of the features options.features (train/linear_classifier.h), with 512 outputs of
+ * the first two layers, as in InferSent. Arguments: see aoei_method.layer. */
+int aoei_add_layered_classifier(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err);
 
 #endif

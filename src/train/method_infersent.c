@@ -7,10 +7,9 @@
 #include "train/method_infersent.h"
 
 #include "base/error.h"
-#include "loss/classification_objective.h"
 #include "model/extra_layers.h"
 
-enum { CLASSIFIER_WIDTH = 512, MAX_LSTM = 16384 };
+enum { MAX_LSTM = 16384 };
 
 static void defaults(aoe_train_options *o) {
     o->batch_size = 64;
@@ -31,16 +30,7 @@ static void defaults(aoe_train_options *o) {
 static int check(const aoe_train_options *o, aoe_error *err) {
     if (o->lstm_dims < 1 || o->lstm_dims > MAX_LSTM)
         return aoei_fail(err, AOE_EARG, "options.lstm_dims is %zu; give 1 to %d", o->lstm_dims, MAX_LSTM);
-    if (o->lora.r)
-        return aoei_fail(err, AOE_EARG,
-                         "options.lora.r: options.method infersent uses only the word embeddings of the model, which have no "
-                         "adapters; set it to 0");
-    if (o->n_matryoshka)
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.matryoshka: the classifier of options.method infersent needs whole embeddings; choose another "
-            "method");
-    return aoei_check_features(o, err);
+    return aoei_check_words(o, "infersent", AOE_POOLING_LAST_MAX, err);
 }
 
 static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
@@ -63,14 +53,7 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
                          o->args.model);
     if (!m->config.lstm_dims && (code = aoei_model_add_lstm(m, o->lstm_dims, o->args.seed, err)))
         return code;
-    const size_t features = aoei_feature_count(o->objective.features) * aoei_vector_dims(&m->config);
-    const aoei_module hidden[] = {
-        {.kind = AOEI_MODULE_DENSE, .in = features, .out = CLASSIFIER_WIDTH},
-        {.kind = AOEI_MODULE_DENSE, .in = CLASSIFIER_WIDTH, .out = CLASSIFIER_WIDTH},
-    };
-    m->config.projects_features = 1;
-    code = aoei_model_add_projection(m, hidden, sizeof hidden / sizeof *hidden, o->args.seed, err);
-    return code ? code : aoei_model_add_head(m, aoei_class_count(o, highest), CLASSIFIER_WIDTH, o->args.seed, err);
+    return aoei_add_layered_classifier(o, m, highest, err);
 }
 
 const aoei_method aoei_method_infersent = {.name = "infersent",
@@ -78,7 +61,7 @@ const aoei_method aoei_method_infersent = {.name = "infersent",
                                            .about = "LSTM on the word embeddings (InferSent, Conneau et al. 2017)",
                                            .kinds = AOEI_KIND(PAIRS),
                                            .supported = "labeled pairs (text1, text2, label)",
-                                           .words = 1,
+                                           .words = AOE_POOLING_LAST_MAX,
                                            .defaults = defaults,
                                            .check = check,
                                            .describe = describe,

@@ -11,6 +11,7 @@
 #include "train/method_consert.h"
 #include "train/method_cross_encoder.h"
 #include "train/method_ct.h"
+#include "train/method_dan.h"
 #include "train/method_diffcse.h"
 #include "train/method_directions.h"
 #include "train/method_infersent.h"
@@ -42,6 +43,7 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_DIFFCSE] = &aoei_method_diffcse,
     [AOE_METHOD_INFERSENT] = &aoei_method_infersent,
     [AOE_METHOD_PROMPTBERT] = &aoei_method_promptbert,
+    [AOE_METHOD_DAN] = &aoei_method_dan,
 };
 
 const char *aoe_method_name(aoe_method m) {

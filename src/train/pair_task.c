@@ -73,6 +73,7 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->label_max = AOE_AUTO;
     o->negatives = 7;
     o->lstm_dims = 2048;
+    o->bigrams = 65536;
     o->w_detection = 0.005;
     o->mask_rate = 0.3;
     o->classes = AOE_AUTO;

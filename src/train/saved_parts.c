@@ -37,6 +37,7 @@ static parts kept_parts(const aoei_encoder_config *c) {
         [AOEI_MODULE_NORMALIZE] = "normalization", [AOEI_MODULE_BATCHNORM] = "batch norm", [AOEI_MODULE_FLOW] = "flow"};
     parts p = {.n = 0};
     add(&p, 1, c->lora.r ? "adapters" : c->arch == &aoei_arch_words ? "word embeddings" : "encoder");
+    add(&p, c->bigrams > 0, "bigram embeddings");
     add(&p, c->n_kernels > 0, "convolutions");
     add(&p, c->lstm_dims > 0, "LSTM");
     add(&p, 1, "pooling");

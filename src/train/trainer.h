@@ -60,7 +60,7 @@ typedef struct aoei_task {
     int (*evaluate)(struct aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, double *score, aoei_task_result *result,
                     aoe_error *err);
     const aoe_lora *lora;   /* adapters to train; NULL if the task does not support adapters */
-    int words;              /* 1: only the word embeddings of the model are opened */
+    aoe_pooling words;      /* see aoei_open_mode */
     int cross_encoder;      /* 1: the model is opened, trained and saved with its classification head */
     aoei_head_request head; /* cross_encoder: request of a classification head */
     int embeds;             /* 1: the function `evaluate` uses an embedder */

@@ -129,3 +129,19 @@ size_t train_run_count(const train_run *r, aoe_train_event_kind kind) {
         n += r->events[i].kind == kind;
     return n;
 }
+
+void train_run_trace(train_run *r, const double want[3]) {
+    size_t step = 0;
+    r->o.evaluate = NULL;
+    r->o.args.max_steps = 3;
+    train_run_ok(r, 1);
+    for (size_t k = 0; k < r->n && step < 3; k++) {
+        if (r->events[k].kind != AOE_TRAIN_STEP)
+            continue;
+        const double loss = r->events[k].loss.total;
+        if (!(fabs(loss - want[step]) <= 1e-5 * (1 + fabs(want[step]))))
+            fail_msg("%s, step %zu: the loss is %.7f, expected %.7f", aoe_method_name(r->o.method), step + 1, loss, want[step]);
+        step++;
+    }
+    assert_int_equal(step, 3);
+}

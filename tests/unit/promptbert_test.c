@@ -198,9 +198,21 @@ static void rejects_wrong_options(void **state) {
     train_run_destroy(&r);
 }
 
+static void trace(void **state) {
+    (void)state;
+    static const double want[3] = {8.5248284, 6.0004860, 7.2380013};
+    train_run r;
+    begin(&r);
+    train_run_trace(&r, want);
+    train_run_destroy(&r);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(batches), cmocka_unit_test(results_are_bit_identical),
-                                       cmocka_unit_test(loss_decreases), cmocka_unit_test(saves_the_template),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(trace),
+                                       cmocka_unit_test(batches),
+                                       cmocka_unit_test(results_are_bit_identical),
+                                       cmocka_unit_test(loss_decreases),
+                                       cmocka_unit_test(saves_the_template),
                                        cmocka_unit_test(rejects_wrong_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

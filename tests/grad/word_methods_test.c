@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests a training step of the method infersent: word embeddings, a bidirectional LSTM, maximum pooling, and a classifier of
- * three linear layers on the features of a pair. The test computes the whole step in double and compares the gradient of every
- * parameter with finite differences of this computation. A second call must add its gradient to that of the first call. The
- * bits of the gradient must not depend on chunks and threads.
+ * Tests training steps of the methods that train on word embeddings, followed by a classifier of three linear layers on the
+ * features of a pair: infersent (a bidirectional LSTM and maximum pooling) and dan (embeddings of bigrams, mean pooling and two
+ * dense layers with tanh). The tests compute the whole step in double and compare the gradient of every parameter with finite
+ * differences of this computation. A second call must add its gradient to that of the first call. The bits of the gradient must
+ * not depend on chunks and threads.
  */
 #include <math.h>
 #include <string.h>
@@ -13,19 +14,30 @@
 #include "aoe_train.h"
 #include "encoder/arch_words.h"
 #include "encoder/slots.h"
+#include "nn/bigrams.h"
 #include "train/pair_step.h"
 
 enum { V = 7, D = 3, H = 2, U = 2 * H, HIDDEN = 4, CLASSES = 3, FEATURES = 4 * U, PAIRS = 4, TEXTS = 2 * PAIRS, LONGEST = 4 };
-enum { CELLS = 600 };
+enum { CELLS = 600, BIGRAMS = 4 };
 
-typedef struct problem {
+typedef struct problem problem;
+
+/* A method: its configuration without the classifier, its pooling, and its embedding of text u in double. */
+typedef struct word_method {
+    aoei_encoder_config c;
+    aoe_pooling pooling;
+    void (*embed)(const problem *p, const double *x, size_t u, double v[U]);
+} word_method;
+
+struct problem {
+    const word_method *method;
     aoei_encoder_config c;
     aoei_pair_step step;
     aoe_context *ctx;
     size_t n;          /* number of parameters */
     size_t first[200]; /* index in x of the first parameter of each slot */
     double x[CELLS], grad[CELLS];
-} problem;
+};
 
 static const double labels[PAIRS] = {0, 2, 1, 2};
 
@@ -35,12 +47,20 @@ static size_t text_of(int32_t ids[LONGEST], size_t u) {
     return 1 + u % LONGEST;
 }
 
+/* Computes y = W x + b. slot: slot of the weight, which the slot of the bias follows. */
+static void linear(const problem *p, double *y, const double *x, const double *in, size_t slot, size_t rows, size_t cols) {
+    for (size_t r = 0; r < rows; r++) {
+        y[r] = x[p->first[slot + 1] + r];
+        for (size_t k = 0; k < cols; k++)
+            y[r] += x[p->first[slot] + r * cols + k] * in[k];
+    }
+}
+
 static double logistic(double x) {
     return 1 / (1 + exp(-x));
 }
 
-/* Computes the embedding of text u. */
-static void embed(const problem *p, const double *x, size_t u, double v[U]) {
+static void embed_infersent(const problem *p, const double *x, size_t u, double v[U]) {
     int32_t ids[LONGEST];
     const size_t T = text_of(ids, u), lstm = aoei_pooled_slot(&p->c, AOEI_PW_TOKEN_MODULE);
     for (size_t k = 0; k < U; k++)
@@ -67,14 +87,37 @@ static void embed(const problem *p, const double *x, size_t u, double v[U]) {
     }
 }
 
-/* Computes y = W x + b. slot: slot of the weight, which the slot of the bias follows. */
-static void linear(const problem *p, double *y, const double *x, const double *in, size_t slot, size_t rows, size_t cols) {
-    for (size_t r = 0; r < rows; r++) {
-        y[r] = x[p->first[slot + 1] + r];
-        for (size_t k = 0; k < cols; k++)
-            y[r] += x[p->first[slot] + r * cols + k] * in[k];
-    }
+/* The mean of the embeddings of the n words and the n - 1 bigrams, and two dense layers with tanh. */
+static void embed_dan(const problem *p, const double *x, size_t u, double v[U]) {
+    int32_t ids[LONGEST];
+    const size_t T = text_of(ids, u), dense = aoei_pooled_slot(&p->c, 0);
+    double mean[D] = {0}, hidden[U];
+    for (size_t t = 0; t < T; t++)
+        for (size_t k = 0; k < D; k++) {
+            mean[k] += x[p->first[AOEI_W_WORD] + D * (size_t)ids[t] + k] / (double)(2 * T - 1);
+            if (t + 1 < T)
+                mean[k] +=
+                    x[p->first[AOEI_W_BIGRAM] + D * aoei_bigram_row(ids[t], ids[t + 1], BIGRAMS) + k] / (double)(2 * T - 1);
+        }
+    linear(p, hidden, x, mean, dense, U, D);
+    for (size_t k = 0; k < U; k++)
+        hidden[k] = tanh(hidden[k]);
+    linear(p, v, x, hidden, dense + AOEI_MODULE_WEIGHTS, U, U);
+    for (size_t k = 0; k < U; k++)
+        v[k] = tanh(v[k]);
 }
+
+static const word_method infersent = {.c = {.arch = &aoei_arch_words, .lstm_dims = H, .lstm_layers = 1},
+                                      .pooling = AOE_POOLING_LAST_MAX,
+                                      .embed = embed_infersent};
+static const word_method dan = {
+    .c = {.arch = &aoei_arch_words,
+          .bigrams = BIGRAMS,
+          .n_modules = 2,
+          .modules = {{.kind = AOEI_MODULE_DENSE, .in = D, .out = U, .activation = AOEI_DENSE_TANH},
+                      {.kind = AOEI_MODULE_DENSE, .in = U, .out = U, .activation = AOEI_DENSE_TANH}}},
+    .pooling = AOE_POOLING_LAST_AVG,
+    .embed = embed_dan};
 
 static double loss(void *arg, const double *x) {
     const problem *p = arg;
@@ -82,8 +125,8 @@ static double loss(void *arg, const double *x) {
     double sum = 0;
     for (size_t i = 0; i < PAIRS; i++) {
         double u[U], v[U], f[FEATURES], a[HIDDEN], b[HIDDEN], z[CLASSES], all = 0;
-        embed(p, x, 2 * i, u);
-        embed(p, x, 2 * i + 1, v);
+        p->method->embed(p, x, 2 * i, u);
+        p->method->embed(p, x, 2 * i + 1, v);
         for (size_t k = 0; k < U; k++) {
             f[k] = u[k];
             f[U + k] = v[k];
@@ -100,21 +143,20 @@ static double loss(void *arg, const double *x) {
     return sum;
 }
 
-static void set_up(problem *p, size_t chunk, size_t threads) {
+static void set_up(problem *p, const word_method *method, size_t chunk, size_t threads) {
     memset(p, 0, sizeof *p);
     p->ctx = test_context(test_best_tier(), threads);
-    p->c = (aoei_encoder_config){.arch = &aoei_arch_words,
-                                 .hidden = D,
-                                 .vocab = V,
-                                 .no_embed_norm = 1,
-                                 .lstm_dims = H,
-                                 .lstm_layers = 1,
-                                 .n_projection = 2,
-                                 .projection = {{.kind = AOEI_MODULE_DENSE, .in = FEATURES, .out = HIDDEN},
-                                                {.kind = AOEI_MODULE_DENSE, .in = HIDDEN, .out = HIDDEN}},
-                                 .projects_features = 1,
-                                 .head_rows = CLASSES,
-                                 .head_cols = HIDDEN};
+    p->method = method;
+    p->c = method->c;
+    p->c.hidden = D;
+    p->c.vocab = V;
+    p->c.no_embed_norm = 1;
+    p->c.n_projection = 2;
+    p->c.projection[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = FEATURES, .out = HIDDEN};
+    p->c.projection[1] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = HIDDEN, .out = HIDDEN};
+    p->c.projects_features = 1;
+    p->c.head_rows = CLASSES;
+    p->c.head_cols = HIDDEN;
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
                                       .tokens = TEXTS * LONGEST,
@@ -158,7 +200,7 @@ static double run(problem *p, double scale) {
         const size_t T = text_of(ids, u);
         aoei_batch_add(&p->step.buffer, ids, T, (uint32_t)u);
     }
-    if (aoei_pair_step_gradient(&p->step, AOE_POOLING_LAST_MAX, &o, labels, NULL, NULL, scale, &r, &err))
+    if (aoei_pair_step_gradient(&p->step, p->method->pooling, &o, labels, NULL, NULL, scale, &r, &err))
         fail_msg("%s", err.message);
     for (size_t slot = 0; slot < aoei_slot_count(&p->c); slot++)
         if (p->step.params.grads[slot].data)
@@ -166,11 +208,10 @@ static double run(problem *p, double scale) {
     return r.total;
 }
 
-static void gradients(void **state) {
-    (void)state;
+static void check_gradients(const word_method *method) {
     static problem p;
     double once[CELLS];
-    set_up(&p, 0, 1);
+    set_up(&p, method, 0, 1);
     const double want = loss(&p, p.x), got = run(&p, 1);
     if (!(fabs(got - want) <= 1e-6 * (1 + want)))
         fail_msg("the loss is %g, expected %g", got, want);
@@ -182,13 +223,12 @@ static void gradients(void **state) {
     tear_down(&p);
 }
 
-static void chunks_and_threads(void **state) {
-    (void)state;
+static void check_bits(const word_method *method) {
     static problem first, p;
-    set_up(&first, 0, 1);
+    set_up(&first, method, 0, 1);
     run(&first, 1);
     for (size_t chunk = 1; chunk <= 3; chunk++) {
-        set_up(&p, chunk, 1 + chunk);
+        set_up(&p, method, chunk, 1 + chunk);
         run(&p, 1);
         assert_memory_equal(first.grad, p.grad, first.n * sizeof *first.grad);
         tear_down(&p);
@@ -196,7 +236,24 @@ static void chunks_and_threads(void **state) {
     tear_down(&first);
 }
 
+static void gradients_of_infersent(void **state) {
+    (void)state;
+    check_gradients(&infersent);
+}
+
+static void gradients_of_dan(void **state) {
+    (void)state;
+    check_gradients(&dan);
+}
+
+static void chunks_and_threads(void **state) {
+    (void)state;
+    check_bits(&infersent);
+    check_bits(&dan);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gradients), cmocka_unit_test(chunks_and_threads)};
-    return cmocka_run_group_tests_name("infersent", tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gradients_of_infersent), cmocka_unit_test(gradients_of_dan),
+                                       cmocka_unit_test(chunks_and_threads)};
+    return cmocka_run_group_tests_name("word methods", tests, NULL, NULL);
 }
