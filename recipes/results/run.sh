@@ -4,9 +4,10 @@
 # .args files of this folder define the runs. Finished runs are not repeated. See README.md.
 #     AOE_DATA=DIR AOE_MODELS=DIR recipes/results/run.sh [TABLE...]
 #   TABLE      lr, weights, objectives, pooling, isp, batch, methods, mrpc, quora, untrained, nli, retrieval (default: all of these),
-#              and finetune, supervised, unlabelled, for ENCODERS="all-MiniLM-L6-v2 all-mpnet-base-v2 bert-mini" SEEDS=3
+#              and finetune, finetune_weights, truncated, supervised, unlabelled, fitted, for
+#              ENCODERS="all-MiniLM-L6-v2 all-mpnet-base-v2 bert-mini" SEEDS=3
 #   STEPS      training steps of the tables nli and supervised (default: 500)
-#   SENTENCES  number of sentences of the table unlabelled (default: 65536)
+#   SENTENCES  number of sentences of the tables unlabelled and fitted (default: 65536)
 #   ENCODERS   aoe-mini-en, bert-mini, all-MiniLM-L6-v2, all-mpnet-base-v2 (default: the first two)
 #   SEEDS      number of seeds; the first is 42 (default: 5)
 #   JOBS       number of concurrent runs (default: one per CPU)
@@ -86,7 +87,28 @@ methods() {
 }
 finetune() { # from a model that is already a sentence encoder
     EPOCHS=$FINETUNE
-    compare finetune runs-finetune finetune --test "$AOE_DATA/stsb/test.tsv" --arm angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression'
+    compare finetune runs-finetune finetune --test "$AOE_DATA/stsb/test.tsv" --arm angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression' \
+        'simcse-unsup: --method simcse-unsup'
+}
+finetune_weights() { # weights of the in-batch negatives and angle losses for the table finetune, selected on STS-B dev
+    EPOCHS=$FINETUNE
+    "$aoe" grid -o "$AOE_WORK/runs-finetune-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,0.3,1,30 --seeds 1 --jobs "$JOBS" -- "@$recipe/finetune.args" \
+        >"$AOE_WORK/finetune_weights-$name.part"
+    mv "$AOE_WORK/finetune_weights-$name.part" "$AOE_WORK/finetune_weights-$name.txt"
+}
+truncated() { # the table finetune with and without Matryoshka losses, evaluated with fewer components
+    EPOCHS=$FINETUNE sizes=384,192,96,48 runs=$AOE_WORK/runs-truncated-$name
+    for seed in $(seq 42 $((41 + SEEDS))); do
+        for arm in matryoshka angle; do
+            out=$runs/${arm}_seed=$seed options=
+            [ $arm = angle ] || options="--matryoshka $sizes"
+            # shellcheck disable=SC2086
+            step "$out/config.json" "$aoe" train -q "@$recipe/finetune.args" -o "$out" --seed "$seed" $options >&2
+            "$aoe" eval sts -q --format csv --dtype bf16 -m "$out" --dims "$sizes" "$AOE_DATA/stsb/test.tsv" |
+                awk -F , -v OFS=, -v arm=$arm 'NR > 1 { print arm, $3, $5 }'
+        done
+    done | awk -F , -v first=arm "$pivot" >"$AOE_WORK/truncated-$name.md"
+    echo "$AOE_WORK/truncated-$name.md" >&2
 }
 # arm NAME VALUES OPTIONS: prints an arm whose learning rate is the one of VALUES with the best score on STS-B dev, with one seed
 arm() {
@@ -101,14 +123,35 @@ supervised() { # methods for labelled pairs and triplets of NLI
     compare supervised runs-supervised supervised --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
         --arm "$(arm angle "$RATES" "$pairs")" "untrained: $pairs" \
         "$(arm sbert-classification "$RATES" "--method sbert-classification $pairs")" \
-        "$(arm simcse-sup "$RATES" "--method simcse-sup $triplets")" "$(arm consert-sup "$RATES" "--method consert-sup $pairs")"
+        "$(arm simcse-sup "$RATES" "--method simcse-sup $triplets")" "$(arm consert-sup "$RATES" "--method consert-sup $pairs")" \
+        "$(arm infersent 0.1,0.5 "--method infersent --lstm-dims 512 --pooling last-max --dtype f32 $pairs")" \
+        "$(arm dan 1e-3,3e-3 "--method dan $pairs")"
 }
 unlabelled() { # methods for plain texts
     [ -e "$AOE_WORK/unlabelled.txt" ] || SENTENCES=$SENTENCES "$recipe/prepare.sh"
     compare unlabelled runs-unlabelled unlabelled --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
         --arm "$(arm simcse-unsup "$UNLABELLED_RATES" '--method simcse-unsup')" untrained "$(arm consert "$UNLABELLED_RATES" '--method consert')" \
-        "$(arm ct "$UNLABELLED_RATES" '--method ct --batch-size 2 --max-steps 1000')" \
-        "$(arm is-bert "$UNLABELLED_RATES" '--method is-bert')"
+        "$(arm ct "$UNLABELLED_RATES" '--method ct --batch-size 8 --max-steps 256')" \
+        "$(arm is-bert "$UNLABELLED_RATES" '--method is-bert')" \
+        "$(arm diffcse "$UNLABELLED_RATES" "--method diffcse --generator $AOE_MODELS/bert-mini")" \
+        "$(arm promptbert "$UNLABELLED_RATES" "--method promptbert --pooling mask --second-prompt 'This sentence : \"{text}\" means [MASK].'")"
+}
+fitted() { # modules after the pooling that are fitted to the texts of the table unlabelled, without training the encoder
+    [ -e "$AOE_WORK/unlabelled.txt" ] || SENTENCES=$SENTENCES "$recipe/prepare.sh"
+    runs=$AOE_WORK/runs-fitted-$name
+    mkdir -p "$runs"
+    step "$runs/whitening/config.json" "$aoe" whiten -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 -o "$runs/whitening" "$AOE_WORK/unlabelled.txt" >&2
+    for seed in $(seq 42 $((41 + SEEDS))); do
+        step "$runs/flow_seed=$seed/config.json" "$aoe" flow -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 --seed "$seed" -o "$runs/flow_seed=$seed" \
+            "$AOE_WORK/unlabelled.txt" >&2
+    done
+    for model in "$START" "$runs/whitening" "$runs"/flow_seed=*; do
+        arm=${model##*/} && arm=${arm%_seed=*}
+        [ "$model" != "$START" ] || arm=untrained
+        "$aoe" eval sts -q --format csv --dtype bf16 --pooling last-avg -m "$model" "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" |
+            awk -F , -v OFS=, -v arm="$arm" 'NR > 1 && $1 != "all" && $1 !~ "/" { print arm, $1, $3 }'
+    done | awk -F , -v first=arm "$pivot" >"$AOE_WORK/fitted-$name.md"
+    echo "$AOE_WORK/fitted-$name.md" >&2
 }
 mrpc() {
     TRAIN=$AOE_DATA/mrpc/train.tsv EPOCHS=2
@@ -163,6 +206,25 @@ retrieval() { # mean and standard deviation over the seeds, for the models of th
     awk -F , "$means" "$out.csv" >"$out.md"
     echo "$out.md" >&2
 }
+# Reads lines ROW,COLUMN,SCORE and prints the means and standard deviations as a Markdown table. first: name of the first column.
+# shellcheck disable=SC2016
+pivot='
+    !($1 in seen) { seen[$1]; row[++rows] = $1 }
+    !($2 in known) { known[$2]; column[++columns] = $2 }
+    { n[$1, $2]++; sum[$1, $2] += $3; square[$1, $2] += $3 * $3 }
+    END {
+        head = "| " first " |"; line = "| --- |"
+        for (c = 1; c <= columns; c++) { head = head " " column[c] " |"; line = line " ---: |" }
+        print head "\n" line
+        for (r = 1; r <= rows; r++) {
+            text = "| " row[r] " |"
+            for (c = 1; c <= columns; c++) {
+                k = n[row[r], column[c]]; m = sum[row[r], column[c]] / k; v = square[row[r], column[c]] / k - m * m
+                text = text sprintf(" %.2f", m) (k > 1 ? sprintf(" (%.2f)", sqrt(v > 0 ? v * k / (k - 1) : 0)) : "") " |"
+            }
+            print text
+        }
+    }'
 # shellcheck disable=SC2016
 means='
     function cell(arm, i) { m = sum[arm, i] / n[arm]; v = square[arm, i] / n[arm] - m * m; return sprintf("%.2f", m) (n[arm] > 1 ? sprintf(" (%.2f)", sqrt(v > 0 ? v * n[arm] / (n[arm] - 1) : 0)) : "") }
