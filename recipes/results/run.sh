@@ -120,12 +120,14 @@ arm() {
 supervised() { # methods for labelled pairs and triplets of NLI
     [ -e "$AOE_WORK/triplets.tsv" ] || "$recipe/prepare.sh"
     pairs="--data $AOE_WORK/pairs_train.tsv" triplets="--data $AOE_WORK/triplets.tsv"
+    set --
+    [ "$name" != bert-mini ] || set -- "$(arm promptbert-sup "$RATES" "--method promptbert-sup --pooling mask $triplets")" # needs a masked-LM head
     compare supervised runs-supervised supervised --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
         --arm "$(arm angle "$RATES" "$pairs")" "untrained: $pairs" \
         "$(arm sbert-classification "$RATES" "--method sbert-classification $pairs")" \
         "$(arm simcse-sup "$RATES" "--method simcse-sup $triplets")" "$(arm consert-sup "$RATES" "--method consert-sup $pairs")" \
         "$(arm infersent 0.1,0.5 "--method infersent --lstm-dims 512 --pooling last-max --dtype f32 $pairs")" \
-        "$(arm dan 1e-3,3e-3 "--method dan $pairs")"
+        "$(arm dan 1e-3,3e-3 "--method dan $pairs")" "$@"
 }
 unlabelled() { # methods for plain texts
     [ -e "$AOE_WORK/unlabelled.txt" ] || SENTENCES=$SENTENCES "$recipe/prepare.sh"
