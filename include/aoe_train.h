@@ -356,6 +356,10 @@ typedef enum aoe_method {
     /* pairs: as INFERSENT, but the model consists of trained word embeddings, embeddings of hashed bigrams, mean pooling and
      * two dense layers with tanh; labels are classes; features, bigrams */
     AOE_METHOD_DAN,
+    /* positives, triplets: the loss of SIMCSE_SUP for the states of [MASK] in the prompt template of args.model_options.prompt,
+     * to which the transform of the masked-LM head is applied, and from which the vectors of empty templates are subtracted.
+     * The saved model contains the transform and the subtraction; tau_ibn */
+    AOE_METHOD_PROMPTBERT_SUP,
     AOE_METHOD_COUNT
 } aoe_method;
 

@@ -98,7 +98,7 @@ static const struct {
      "pooling_mode_mean_tokens pooling_mode_mean_sqrt_len_tokens pooling_mode_weightedmean_tokens pooling_mode_lasttoken "
      "include_prompt "},
     {"Dense", NAMES "in_features out_features bias activation_function use_residual "},
-    {"LayerNorm", NAMES "dimension "},
+    {"LayerNorm", NAMES "dimension eps "},
     {"Dropout", NAMES "dropout "},
     {"Normalize", NAMES},
     {"StaticEmbedding", ""},
@@ -143,7 +143,8 @@ static const char *const other_keys[] = {
     [AOEI_KEYS_ROPE] = "rope_type type rope_theta partial_rotary_factor factor original_max_position_embeddings "
                        "attention_factor beta_fast beta_slow mscale mscale_all_dim truncate low_freq_factor high_freq_factor "
                        "short_factor long_factor mixed_b finetuned ",
-    [AOEI_KEYS_AOE] = "format_version pooling prompts max_length normalize dense modules lowercase include_prompt truncate_dim "
+    [AOEI_KEYS_AOE] = "format_version pooling prompts max_length normalize dense modules lowercase include_prompt "
+                      "subtract_empty_prompt truncate_dim "
                       "layer_pooling cnn lstm similarity bidirectional_from training ",
     [AOEI_KEYS_TOKENIZER_JSON] =
         "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model ",

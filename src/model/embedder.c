@@ -5,7 +5,7 @@
  * so small batches touch little physical memory. aoe_embed allocates the lists of tokens and chunks and, if
  * embeddings are truncated, the complete embeddings. After aoe_embedder_set_dims, the complete embeddings are kept. A long text
  * may be split into chunks that are embedded separately. The embedding of the text is then the mean of the embeddings of its
- * chunks.
+ * chunks. If the model subtracts the embedding of its empty prompt, a batch also contains the empty prompts.
  */
 #include "model/embedder.h"
 
@@ -17,6 +17,7 @@
 #include "encoder/encoder.h"
 #include "encoder/slots.h"
 #include "model/embedding_cache.h"
+#include "model/empty_prompt.h"
 #include "model/text_batch.h"
 #include "nn/batch.h"
 #include "nn/module_chain.h"
@@ -42,6 +43,8 @@ struct aoe_embedder {
      * contains the vectors of the texts before they are truncated, [texts, D]. The tensors are in the arena. */
     aoei_module_chain chain;
     float *chunk_vector;      /* [D] vector of one chunk, owned */
+    float *empty_vector;      /* [D] vector of the empty prompt, owned; NULL: it is not subtracted */
+    aoei_empty_prompt empty;  /* empty prompt whose vectors are subtracted; zeroed: none */
     aoei_batch_buffer buffer; /* token ids of the current batch, owned */
 };
 
@@ -133,9 +136,15 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
     created->chunk = o->chunk;
     created->overlap = o->chunk_overlap;
     created->failed = (size_t)-1;
+    const size_t D = aoei_vector_dims(&m->config);
     int code = reserve(created, max_batch_tokens(m, o), m->settings.max_length, err);
-    if (!code && !(created->chunk_vector = aoei_malloc_array(aoei_vector_dims(&m->config), sizeof *created->chunk_vector)))
-        code = aoei_fail_nomem(err, aoei_vector_dims(&m->config) * sizeof *created->chunk_vector);
+    if (!code && !(created->chunk_vector = aoei_malloc_array(D, sizeof *created->chunk_vector)))
+        code = aoei_fail_nomem(err, D * sizeof *created->chunk_vector);
+    if (!code && m->settings.subtract_empty_prompt) {
+        created->empty_vector = aoei_malloc_array(D, sizeof *created->empty_vector);
+        code = created->empty_vector ? aoei_empty_prompt_create(&created->empty, m, m->settings.prompt, err)
+                                     : aoei_fail_nomem(err, D * sizeof *created->empty_vector);
+    }
     if (code) {
         aoe_embedder_destroy(created);
         return code;
@@ -151,6 +160,8 @@ void aoe_embedder_destroy(aoe_embedder *e) {
         aoei_embedding_cache_clear(e->cache);
     aoei_free(e->cache);
     aoei_free(e->chunk_vector);
+    aoei_free(e->empty_vector);
+    aoei_empty_prompt_destroy(&e->empty);
     aoei_batch_buffer_destroy(&e->buffer);
     aoei_arena_destroy(&e->arena);
     aoei_free(e);
@@ -268,6 +279,41 @@ static void add_to_batch(aoe_embedder *e, const aoei_token_lists *lists, const c
     memcpy(to + affixes.prefix + c->n, ids + aoei_token_count(lists, c->text) - affixes.suffix, affixes.suffix * sizeof *to);
 }
 
+/* Adds the empty prompts of the batch, whose first n elements are chunks[n], sorted by length: one for each length. Fails if a
+ * chunk is not a text in the prompt. */
+static int add_empty_prompts(aoe_embedder *e, const chunk *chunks, size_t n, aoe_error *err) {
+    const aoei_batch *b = &e->buffer.batch;
+    for (size_t i = 0; i < n; i++) {
+        if (!aoei_empty_prompt_matches(&e->empty, b->ids + b->offsets[i], chunks[i].length)) {
+            e->failed = chunks[i].text;
+            return aoei_fail(err, AOE_EARG,
+                             "%s subtracts the embedding of its empty prompt, but the text is not in the prompt '%s', or the "
+                             "tokenizer joins characters of both to one token; use no other prompt",
+                             e->model->files.dir, e->model->settings.prompt);
+        }
+        if (!i || chunks[i].length != chunks[i - 1].length)
+            aoei_empty_prompt_add(&e->empty, &e->buffer, chunks[i].length - e->empty.n, (uint32_t)b->n_texts);
+    }
+    return AOE_OK;
+}
+
+/* Subtracts the vectors of the empty prompts from those of the chunks[n] of the batch. */
+static void subtract_empty_prompts(aoe_embedder *e, const chunk *chunks, size_t n) {
+    const aoe_context *ctx = e->model->ctx;
+    const aoei_tensor vectors = e->chain.value[e->chain.n];
+    const size_t D = vectors.cols;
+    size_t empty = n - 1;
+    for (size_t i = 0; i < n; i++) {
+        const aoei_tensor row = aoei_tensor_rows(vectors, i, 1);
+        if (!i || chunks[i].length != chunks[i - 1].length)
+            aoei_tensor_read(ctx, e->empty_vector, aoei_tensor_rows(vectors, ++empty, 1));
+        aoei_tensor_read(ctx, e->chunk_vector, row);
+        for (size_t k = 0; k < D; k++)
+            e->chunk_vector[k] -= e->empty_vector[k];
+        aoei_tensor_write(ctx, row, e->chunk_vector);
+    }
+}
+
 /* Adds x[n], the vector of a chunk, to v[n], the sum for its text. After the last chunk of the text, v is divided by the number
  * of chunks. If the model normalizes embeddings, v is then normalized to unit length. */
 static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, const float *x, size_t n) {
@@ -285,20 +331,24 @@ static void add_chunk_vector(const aoe_embedder *e, const chunk *c, float *v, co
         v[k] = (float)((double)v[k] / norm);
 }
 
-/* Computes the vectors of the chunks in the batch e->buffer. Element i of the batch is chunks[i]. vectors: [n, D], one row for
- * each of the n texts that were passed to embed_complete. If a text is one chunk, its row is set to the vector of the chunk.
- * If a text has several chunks, their vectors are added to its row. */
-static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_error *err) {
+/* Computes the vectors of the n_chunks chunks in the batch e->buffer. Element i of the batch is chunks[i]. vectors: [n, D], one
+ * row for each of the n texts that were passed to embed_complete. If a text is one chunk, its row is set to the vector of the
+ * chunk. If a text has several chunks, their vectors are added to its row. */
+static int run_batch(aoe_embedder *e, const chunk *chunks, size_t n_chunks, float *vectors, aoe_error *err) {
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
     const size_t D = aoei_vector_dims(&m->config);
-    const int code = layout(e->model, &e->state, &e->chain, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
+    int code = e->empty.n ? add_empty_prompts(e, chunks, n_chunks, err) : AOE_OK;
+    if (!code)
+        code = layout(e->model, &e->state, &e->chain, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
     if (code)
         return code;
     const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);
     aoei_encoder_pool(m->ctx, &m->config, e->chain.value[0], m->settings.pooling, last, b, &e->state);
     aoei_module_chain_forward(m->ctx, &e->chain, b->n_texts, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
-    for (size_t i = 0; i < b->n_texts; i++) {
+    if (e->empty.n)
+        subtract_empty_prompts(e, chunks, n_chunks);
+    for (size_t i = 0; i < n_chunks; i++) {
         const aoei_tensor row = aoei_tensor_rows(e->chain.value[e->chain.n], i, 1);
         float *v = vectors + chunks[i].text * D;
         if (chunks[i].n_chunks == 1) {
@@ -310,7 +360,7 @@ static int run_batch(aoe_embedder *e, const chunk *chunks, float *vectors, aoe_e
             add_chunk_vector(e, &chunks[i], v, e->chunk_vector, D);
         }
     }
-    for (size_t i = 0; i < b->n_texts; i++)
+    for (size_t i = 0; i < n_chunks; i++)
         for (size_t k = 0; k < D; k++)
             if (!isfinite(vectors[chunks[i].text * D + k])) {
                 e->failed = chunks[i].text;
@@ -367,16 +417,18 @@ static int embed_complete(aoe_embedder *e, const aoei_token_lists *lists, float 
     for (; i < total && !chunks[i].length && !code; i++)
         code = embed_empty(e, vectors + chunks[i].text * D, err);
     while (i < total && !code) {
-        if (chunks[i].length > e->buffer.max_tokens && (code = reserve(e, chunks[i].length, chunks[i].length, err)))
+        const size_t needed = chunks[i].length + e->empty.n;
+        if (needed > e->buffer.max_tokens && (code = reserve(e, needed, needed, err)))
             break;
         aoei_batch_clear(&e->buffer);
-        size_t n = 0;
+        size_t n = 0, empty = 0; /* empty: number of tokens of the empty prompts of the batch */
         for (; i + n < total; n++) {
-            if (n > 0 && e->buffer.batch.n_tokens + chunks[i + n].length > e->batch_tokens)
+            empty += n && chunks[i + n].length == chunks[i + n - 1].length ? 0 : e->empty.n;
+            if (n > 0 && e->buffer.batch.n_tokens + chunks[i + n].length + empty > e->batch_tokens)
                 break;
             add_to_batch(e, lists, &chunks[i + n], n);
         }
-        code = run_batch(e, chunks + i, vectors, err);
+        code = run_batch(e, chunks + i, n, vectors, err);
         i += n;
     }
     aoei_free(chunks);

@@ -155,7 +155,7 @@ int aoei_model_add_modules(aoe_model *m, const aoei_module *modules, size_t n, u
     const size_t before = aoei_slot_count(&m->config);
     int rc = 0;
     for (size_t i = 0; i < n && !rc; i++) {
-        if (!(rc = list_module(m, "Dense", err)))
+        if (!(rc = list_module(m, modules[i].kind == AOEI_MODULE_LAYERNORM ? "LayerNorm" : "Dense", err)))
             m->config.modules[m->config.n_modules++] = modules[i];
     }
     aoei_model_describe_modules(m);

@@ -18,7 +18,7 @@ int aoei_model_add_dense(aoe_model *m, size_t out, int with_tanh, const float *w
  * as float32. shape->dims: number of components of the embeddings. Errors: AOE_ENOMEM. */
 int aoei_model_add_flow(aoe_model *m, const aoei_flow_shape *shape, const double *parameters, aoe_error *err);
 /* Adds n modules to a model without modules after the pooling, which saved models contain. modules: [n], copied, at most
- * AOEI_MAX_MODULES dense layers. They are initialized with random values from `seed`. Errors: AOE_ENOMEM. */
+ * AOEI_MAX_MODULES dense layers and layer norms. They are initialized with random values from `seed`. Errors: AOE_ENOMEM. */
 int aoei_model_add_modules(aoe_model *m, const aoei_module *modules, size_t n, uint64_t seed, aoe_error *err);
 /* Makes the word embeddings of a model that consists of word embeddings trainable. bigrams: if it is not 0, a table of bigrams
  * (nn/bigrams.h) with this number of rows is added, which must be a power of two; its values are 0. Errors: AOE_ENOMEM. */

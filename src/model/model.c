@@ -45,6 +45,8 @@ void aoei_model_describe_modules(aoe_model *m) {
                                is_dense ? functions[module->activation] : kinds[module->kind],
                                module->residual != AOEI_RESIDUAL_NONE ? " with residual" : "");
     }
+    if (m->settings.subtract_empty_prompt && at < sizeof m->modules_text)
+        snprintf(m->modules_text + at, sizeof m->modules_text - at, "%sminus the empty prompt", at ? ", " : "");
 }
 
 void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {

@@ -250,3 +250,10 @@ int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const 
                         aoe_error *err) {
     return aoei_model_open_for(m, ctx, dir, o, &(aoei_open_mode){.mlm = 1, .seed = seed}, err);
 }
+
+int aoei_model_has_mlm_head(const aoe_model *m) {
+    for (size_t s = aoei_head_slot(&m->config, 0); s < aoei_pooled_slot(&m->config, 0); s++)
+        if (m->files.tensors[s])
+            return 1;
+    return 0;
+}

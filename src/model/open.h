@@ -18,5 +18,7 @@ int aoei_model_open_trainable(aoe_model **m, aoe_context *ctx, const char *dir, 
  * random values from `seed`. */
 int aoei_model_open_mlm(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, uint64_t seed,
                         aoe_error *err);
+/* Returns 1 if the masked-LM head of a model that was opened with aoei_open_mode.mlm is in its files. */
+int aoei_model_has_mlm_head(const aoe_model *m);
 
 #endif

@@ -3,7 +3,8 @@
  * if the module has weights, model.safetensors:
  * - Dense: config.json with the keys in_features, out_features, bias, activation_function and use_residual; the tensors
  *   linear.weight [out_features, in_features], linear.bias [out_features] and residual.weight [out_features, in_features]
- * - LayerNorm: config.json with the key dimension; the tensors norm.weight [dimension] and norm.bias [dimension]
+ * - LayerNorm: config.json with the keys dimension and eps, which only aoe has (1e-5 if it is missing); the tensors norm.weight
+ * [dimension] and norm.bias [dimension]
  * - Dropout: config.json with the key dropout
  * - Flow: config.json with the keys levels, depth and width; the tensor parameters [aoei_flow_parameters] (nn/flow.h)
  */
@@ -119,15 +120,26 @@ static int read_flow(aoei_module *m, const json_t *config, const char *path, aoe
                      path, m->levels, m->in, (size_t)1 << m->levels);
 }
 
+static int read_layernorm(aoei_module *m, size_t index, const json_t *config, const char *path, aoe_error *err) {
+    size_t dimension = 0;
+    int rc;
+    if ((rc = aoei_json_need_size(config, "dimension", &dimension, path, err)) ||
+        (rc = check_input(dimension, m->in, "dimension", index, path, err)) ||
+        (rc = aoei_json_double(config, "eps", &m->norm_eps, path, err)))
+        return rc;
+    return m->norm_eps >= 0 && m->norm_eps < 1
+               ? AOE_OK
+               : aoei_fail(err, AOE_EFORMAT, "%s: eps is %g, but must be from 0 to 1; correct the value", path, m->norm_eps);
+}
+
 /* Reads the configuration of a module. The caller has set m->kind and m->in. scores: see aoei_module_check_names. */
 static int read_config(aoei_module *m, size_t index, int scores, const json_t *config, const char *path, aoe_error *err) {
-    size_t dimension = 0;
     int rc = aoei_module_check_names(config, scores, path, err);
     m->out = m->in;
     if (!rc && m->kind == AOEI_MODULE_DENSE)
         rc = read_dense(m, index, config, path, err);
-    else if (!rc && m->kind == AOEI_MODULE_LAYERNORM && !(rc = aoei_json_need_size(config, "dimension", &dimension, path, err)))
-        rc = check_input(dimension, m->in, "dimension", index, path, err);
+    else if (!rc && m->kind == AOEI_MODULE_LAYERNORM)
+        rc = read_layernorm(m, index, config, path, err);
     else if (!rc && m->kind == AOEI_MODULE_DROPOUT && !(rc = aoei_json_double(config, "dropout", &m->dropout, path, err)))
         rc = aoei_check_probability("dropout", m->dropout, path, err);
     else if (!rc && m->kind == AOEI_MODULE_FLOW)
@@ -225,7 +237,8 @@ static json_t *config_of(const aoei_module *m) {
         return config;
     }
     case AOEI_MODULE_LAYERNORM:
-        return json_pack("{s:I}", "dimension", (json_int_t)m->out);
+        return m->norm_eps > 0 ? json_pack("{s:I, s:f}", "dimension", (json_int_t)m->out, "eps", m->norm_eps)
+                               : json_pack("{s:I}", "dimension", (json_int_t)m->out);
     case AOEI_MODULE_DROPOUT:
         return json_pack("{s:f}", "dropout", m->dropout);
     case AOEI_MODULE_FLOW:

@@ -186,7 +186,7 @@ int aoei_pooling_averages_layers(aoe_pooling pooling) {
 
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size) {
     size_t len, at = 0;
-    const char *reasons[5];
+    const char *reasons[6];
     char unsupported[64];
     int n = 0;
     if (!aoei_pooling_over_tokens(s->pooling))
@@ -197,6 +197,8 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
     }
     if (aoei_settings_has_flow(s))
         reasons[n++] = "they have no module for the flow after the pooling";
+    if (s->subtract_empty_prompt)
+        reasons[n++] = "they do not subtract the embedding of the empty prompt";
     if (*s->prompt && !aoei_prompt_is_prefix(s->prompt, &len))
         reasons[n++] = "they do not support prompts with text after {text}";
     if (s->bidirectional)

@@ -51,8 +51,10 @@ typedef struct aoei_settings {
     int reranker_template;           /* 1: pairs are inserted into the template of Qwen3-Reranker (model/reranker_template.h) */
     aoe_score_activation activation; /* cross-encoders: function that is applied to the logits of a pair */
     int exclude_prompt;              /* 1: the pooling leaves out the tokens of the prompt */
-    size_t truncate_dim;             /* number of components to which embeddings are truncated after all modules and after the
-                                        normalization; 0: embeddings are not truncated */
+    int subtract_empty_prompt;  /* 1: the embedding of the empty prompt template is subtracted from that of a text, after all
+                                   modules (model/empty_prompt.h) */
+    size_t truncate_dim;        /* number of components to which embeddings are truncated after all modules and after the
+                                   normalization; 0: embeddings are not truncated */
     int unit_truncated;         /* 1: truncated embeddings are normalized again, because the caller requested normalization */
     aoei_similarity similarity; /* similarity for which the model was trained */
 } aoei_settings;
@@ -74,6 +76,7 @@ typedef struct aoei_partial_settings {
     aoei_token_module token_module; /* see aoei_settings; AOEI_TOKEN_MODULE_NONE: not set */
     char *token_module_folder;      /* see aoei_settings; NULL: not set; owned */
     int include_prompt;             /* 0: the pooling leaves out the tokens of the prompt; 1: it does not; AOE_AUTO: not set */
+    int subtract_empty_prompt;      /* see aoei_settings; 0 if it is not set */
     size_t truncate_dim;            /* see aoei_settings; AOE_AUTO: not set */
     int similarity;                 /* value of aoei_similarity; AOE_AUTO: not set */
     int skip_modules; /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */

@@ -18,8 +18,9 @@
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
  * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
  * "include_prompt" and "layer_pooling", version 5 the poolings last-two-avg, layer1-last-avg and mask,
- * version 6 the key "cnn", version 7 the module Flow, and version 8 the key "lstm" */
-#define MAX_FORMAT_VERSION 8
+ * version 6 the key "cnn", version 7 the module Flow, version 8 the key "lstm", and version 9 the key
+ * "subtract_empty_prompt" */
+#define MAX_FORMAT_VERSION 9
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
@@ -167,6 +168,7 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
         (rc = read_modules(s, root, file, err)) || (rc = aoei_json_bool(root, "normalize", &normalize, file, err)) ||
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)) ||
         (rc = aoei_json_bool(root, "include_prompt", &s->include_prompt, file, err)) ||
+        (rc = aoei_json_bool(root, "subtract_empty_prompt", &s->subtract_empty_prompt, file, err)) ||
         (rc = aoei_partial_settings_read_output(s, root, "similarity", file, err)))
         return rc;
     if (training && !json_is_object(training))
@@ -202,6 +204,8 @@ static int is_single_dense(const aoei_settings *s) {
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
+    if (s->subtract_empty_prompt)
+        return 9;
     if (s->token_module == AOEI_TOKEN_MODULE_LSTM)
         return 8;
     if (aoei_settings_has_flow(s))
@@ -242,6 +246,7 @@ static int add_optional(json_t *root, const aoei_settings *s) {
                    (s->layer_pooling && json_object_set_new(root, "layer_pooling", json_string(AOEI_LAYER_POOLING_FOLDER))) ||
                    (s->lowercase && json_object_set_new(root, "lowercase", json_true())) ||
                    (s->exclude_prompt && json_object_set_new(root, "include_prompt", json_false())) ||
+                   (s->subtract_empty_prompt && json_object_set_new(root, "subtract_empty_prompt", json_true())) ||
                    (s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) ||
                    (s->similarity != AOEI_SIMILARITY_COSINE &&
                     json_object_set_new(root, "similarity", json_string(aoei_similarity_name(s->similarity)))) ||

@@ -135,6 +135,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .bidirectional = st.bidirectional_from != AOE_AUTO,
         .bidirectional_from = st.bidirectional_from,
         .exclude_prompt = st.include_prompt == 0,
+        .subtract_empty_prompt = st.subtract_empty_prompt,
         .truncate_dim = st.truncate_dim != AOE_AUTO ? st.truncate_dim : 0,
         .unit_truncated = o->normalize == 1,
         .similarity = st.similarity != AOE_AUTO ? (aoei_similarity)st.similarity : AOEI_SIMILARITY_COSINE,

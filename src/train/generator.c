@@ -58,14 +58,6 @@ static int check_vocabulary(const aoei_generator *g, const aoe_model *trained, c
                            dir, n, g->model->config.vocab);
 }
 
-/* Returns 1 if the masked-LM head is in the files of the model. */
-static int has_head(const aoe_model *m) {
-    for (size_t s = aoei_head_slot(&m->config, 0); s < aoei_pooled_slot(&m->config, 0); s++)
-        if (m->files.tensors[s])
-            return 1;
-    return 0;
-}
-
 /* Sets g->fingerprint. */
 static int hash_weights(aoei_generator *g, aoe_error *err) {
     const aoe_model *m = g->model;
@@ -104,7 +96,7 @@ int aoei_generator_open(aoei_generator *g, const aoe_model *trained, const char 
         return aoei_fail(err, AOE_ENOENT,
                          "options.generator: %s: the directory contains no tokenizer; add the tokenizer of the model",
                          g->model->tokenizer ? trained->files.dir : dir);
-    if (!has_head(g->model))
+    if (!aoei_model_has_mlm_head(g->model))
         return aoei_fail(err, AOE_EFORMAT,
                          "options.generator: %s: the model has no masked-LM head; give a pretrained masked language model, or "
                          "train one with aoe pretrain",

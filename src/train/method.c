@@ -130,6 +130,14 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
     return AOE_OK;
 }
 
+void aoei_contrastive_weights(aoe_objective_options *j, aoe_example_kind kind) {
+    j->w_cosine = j->w_ibn = j->w_angle = j->w_cln = 0;
+    if (kind == AOE_EXAMPLES_TRIPLETS)
+        j->w_cln = 2; /* the weight becomes 1, because aoe_contrastive multiplies this term by w_cln / 2 */
+    else
+        j->w_ibn = 1;
+}
+
 int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
                     aoe_error *err) {
     int code = AOE_OK;

@@ -46,8 +46,8 @@ typedef struct aoei_method {
     int positives_only;              /* 1: in labeled data, only positive pairs are used */
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
-    int templates;                   /* 1: each text occurs in two prompt templates (train/template_batch.h) */
-    const char *head;                /* name of the training head in the training record; NULL: "classifier" */
+    int templates;     /* number of prompt templates in which each text occurs (train/template_batch.h); 0: none */
+    const char *head;  /* name of the training head in the training record; NULL: "classifier" */
     aoe_pooling words; /* AOE_POOLING_AUTO: the whole model is trained; otherwise, only its word embeddings are used,
                           with this pooling (model/word_table.h) */
     int twin;          /* 1: a second encoder encodes the second text of each example (train/twin_batch.h) */
@@ -98,6 +98,9 @@ int aoei_load_classes(aoei_examples *e, const aoe_train_options *o, const aoe_tr
  * threshold. Errors: AOE_EARG if no label reaches it. */
 int aoei_keep_positives(aoei_examples *e, double *threshold, const aoe_objective_options *j, const aoe_train_data *file,
                         aoe_error *err);
+/* Sets the weights of the contrastive loss alone: 1 for in-batch negatives, and for triplets also the negatives of the
+ * triplets. Corresponds to aoei_method.weights. */
+void aoei_contrastive_weights(aoe_objective_options *j, aoe_example_kind kind);
 /* Sets the objective of labels, the loss of most methods: checks that an objective for the examples has a positive weight, and
  * sets the threshold of positive pairs. Corresponds to aoei_method.file_loss. */
 int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,

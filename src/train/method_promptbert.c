@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * The method promptbert (Jiang et al. 2022, "PromptBERT: Improving BERT sentence embeddings with prompts"). The vector of a
- * text is the state of the token [MASK] in a template around the text. The two vectors of a text in two templates are a
- * positive pair. Before they are compared, the vector of the empty template is subtracted from each of them
- * (train/template_batch.h), and a dense layer with tanh is applied.
+ * The methods promptbert and promptbert-sup (Jiang et al. 2022, "PromptBERT: Improving BERT sentence embeddings with prompts").
+ * The vector of a text is the state of the token [MASK] in a template around the text. The vector of the empty template is
+ * subtracted from it (train/template_batch.h). In promptbert, the two vectors of a text in two templates are a positive pair,
+ * to which a dense layer with tanh is applied, which is not saved. In promptbert-sup, the texts of an example are in one
+ * template, and the transform of the masked-LM head, a dense layer and a layer norm, is applied to the states before the
+ * subtraction. The saved model contains these layers and also subtracts the vector of the empty template.
  */
 #include "train/method_promptbert.h"
 
+#include <limits.h>
+
+#include "base/alloc.h"
 #include "base/error.h"
+#include "encoder/slots.h"
 #include "model/extra_layers.h"
+#include "model/open.h"
 
 static const char first_template[] = "This sentence of \"{text}\" means [MASK].",
                   second_template[] = "This sentence : \"{text}\" means [MASK].";
@@ -22,36 +29,58 @@ static void defaults(aoe_train_options *o) {
     o->args.model_options.max_length = 42; /* 32 tokens of the text and 10 tokens of the template */
 }
 
-static int check(const aoe_train_options *o, aoe_error *err) {
+static void defaults_sup(aoe_train_options *o) {
+    o->batch_size = 512;
+    o->objective.tau_ibn = 0.05;
+    o->args.lr = 5e-5;
+    o->args.epochs = 3;
+    o->args.model_options.prompt = first_template;
+    o->args.model_options.pooling = AOE_POOLING_MASK;
+    o->args.model_options.max_length = 42;
+}
+
+/* Checks the options that no method with templates supports. name: name of the method. */
+static int check_common(const aoe_train_options *o, const char *name, aoe_error *err) {
     if (aoei_has_teacher(o))
         return aoei_fail(
             err, AOE_EARG,
-            "options.teacher: options.method promptbert trains a projection of the embeddings, but a teacher has no "
-            "projection; choose another method");
+            "options.teacher: options.method %s trains differences of embeddings, but the embeddings of a teacher are "
+            "not differences; choose another method",
+            name);
     if (o->layers.adaptive || o->layers.ese)
         return aoei_fail(
             err, AOE_EARG,
-            "options.layers.adaptive and options.layers.ese: options.method promptbert compares vectors from which "
-            "those of empty templates have been subtracted; choose another method");
-    if (!o->second_prompt)
-        return aoei_fail(err, AOE_EARG, "options.method promptbert needs two templates; set options.second_prompt");
+            "options.layers.adaptive and options.layers.ese: options.method %s compares vectors from which those of "
+            "empty templates have been subtracted; choose another method",
+            name);
     for (size_t i = 0; i < o->n_data; i++)
         if (o->data[i].prompt || o->data[i].doc_prompt)
             return aoei_fail(err, AOE_EARG,
-                             "%s: options.method promptbert has templates for all texts; leave out the prompt of the file",
-                             o->data[i].path);
-    return aoei_check_plain_texts(o, err);
+                             "%s: options.method %s has templates for all texts; leave out the prompt of the file",
+                             o->data[i].path, name);
+    return AOE_OK;
+}
+
+static int check(const aoe_train_options *o, aoe_error *err) {
+    const int code = check_common(o, "promptbert", err);
+    if (!code && !o->second_prompt)
+        return aoei_fail(err, AOE_EARG, "options.method promptbert needs two templates; set options.second_prompt");
+    return code ? code : aoei_check_plain_texts(o, err);
+}
+
+static int check_sup(const aoe_train_options *o, aoe_error *err) {
+    return check_common(o, "promptbert-sup", err);
 }
 
 static int check_model(const aoe_train_options *o, const aoe_model *m, int has_dropout, aoe_error *err) {
     (void)has_dropout;
     if (!m->config.layers || m->config.score_buckets || m->config.relative.span || m->config.alibi)
-        return aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: options.method promptbert gives the tokens of an empty template the positions that they have after a "
-            "text, but %s; choose a model with position embeddings or rotary positions, such as BERT or RoBERTa",
-            o->args.model,
-            m->config.layers ? "the attention of the model depends on the distances of tokens" : "the model has none");
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the method gives the tokens of an empty template the positions that they have after a "
+                         "text, but %s; choose a model with position embeddings or rotary positions, such as BERT or RoBERTa",
+                         o->args.model,
+                         m->config.layers ? "the attention of the model depends on the distances of tokens"
+                                          : "the model has none");
     return AOE_OK;
 }
 
@@ -72,12 +101,102 @@ static int projection(const aoe_train_options *o, aoe_model *m, double highest, 
     return aoei_model_add_projection(m, &dense, 1, o->args.seed, err);
 }
 
+/* Returns the activation function of the transform, or -1 if a dense layer does not support it. */
+static int transform_activation(const aoei_encoder_config *c) {
+    switch (c->mlm_activation == AOEI_IDENTITY ? c->activation : c->mlm_activation) {
+    case AOEI_GELU:
+        return AOEI_DENSE_GELU;
+    case AOEI_RELU:
+        return AOEI_DENSE_RELU;
+    case AOEI_SILU:
+        return AOEI_DENSE_SILU;
+    default:
+        return -1;
+    }
+}
+
+/* Copies a weight of the masked-LM head of `from` to slot `to` of m, unless it is absent. */
+static int copy_weight(aoe_model *m, size_t to, const aoe_model *from, size_t kind, aoe_error *err) {
+    const aoei_tensor w = from->weights[aoei_head_slot(&from->config, kind)];
+    float *values = w.data ? aoei_malloc_array(w.rows * w.cols, sizeof *values) : NULL;
+    if (w.data && !values)
+        return aoei_fail_nomem(err, w.rows * w.cols * sizeof *values);
+    if (values) {
+        aoei_tensor_read(m->ctx, values, w);
+        aoei_tensor_write(m->ctx, m->weights[to], values);
+    }
+    aoei_free(values);
+    return AOE_OK;
+}
+
+/* Adds the transform of the masked-LM head of `from` to m. */
+static int add_transform(aoe_model *m, const aoe_model *from, uint64_t seed, aoe_error *err) {
+    const aoei_encoder_config *c = &from->config;
+    const size_t bias = aoei_head_slot(c, AOEI_HW_TRANSFORM_BIAS), norm_bias = aoei_head_slot(c, AOEI_HW_NORM_BIAS);
+    const int activation = transform_activation(c);
+    if (!aoei_model_has_mlm_head(from))
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: the model has no masked-LM head, whose transform options.method promptbert-sup trains; start from a "
+            "pretrained masked language model",
+            from->files.dir);
+    if (activation < 0)
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: options.method promptbert-sup does not support the activation function of the masked-LM head; start "
+            "from a model with gelu, relu or silu",
+            from->files.dir);
+    const aoei_module modules[] = {{.kind = AOEI_MODULE_DENSE,
+                                    .in = c->hidden,
+                                    .out = aoei_embed_width(c),
+                                    .activation = (aoei_dense_activation)activation,
+                                    .no_bias = !from->weights[bias].data},
+                                   {.kind = AOEI_MODULE_LAYERNORM,
+                                    .in = aoei_embed_width(c),
+                                    .out = aoei_embed_width(c),
+                                    .norm_eps = c->norm_eps,
+                                    .no_bias = !from->weights[norm_bias].data}};
+    int code = aoei_model_add_modules(m, modules, 2, seed, err);
+    for (size_t kind = AOEI_HW_TRANSFORM; kind <= AOEI_HW_NORM_BIAS && !code; kind++) {
+        const size_t module = kind >= AOEI_HW_NORM, part = (kind - AOEI_HW_TRANSFORM) % 2;
+        code = copy_weight(m, aoei_pooled_slot(&m->config, AOEI_MODULE_WEIGHTS * module + part), from, kind, err);
+    }
+    return code;
+}
+
+/* Adds the transform of the masked-LM head, unless the model already has it. */
+static int transform(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
+    aoe_model *from;
+    aoe_model_options options;
+    char dir[PATH_MAX];
+    (void)highest;
+    if (m->settings.subtract_empty_prompt)
+        return AOE_OK;
+    if (m->config.n_modules)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: options.method promptbert-sup does not support the modules after the pooling of the model; start "
+                         "from a pretrained masked language model",
+                         o->args.model);
+    aoe_model_options_defaults(&options);
+    options.dtype = AOE_DTYPE_F32;
+    int code = aoe_model_find(dir, sizeof dir, o->args.model, err);
+    if (!code)
+        code = aoei_model_open_mlm(&from, m->ctx, dir, &options, o->args.seed, err);
+    if (code)
+        return code;
+    code = add_transform(m, from, o->args.seed, err);
+    aoe_model_close(from);
+    m->settings.subtract_empty_prompt = 1;
+    aoei_model_describe_modules(m);
+    return code;
+}
+
 const aoei_method aoei_method_promptbert = {.name = "promptbert",
                                             .group = AOEI_METHODS_TEXTS,
                                             .about = "states of [MASK] in two templates (PromptBERT, Jiang et al. 2022)",
                                             .kinds = AOEI_KIND(TEXTS),
                                             .supported = "the texts of any file",
-                                            .templates = 1,
+                                            .templates = 2,
                                             .defaults = defaults,
                                             .check = check,
                                             .check_model = check_model,
@@ -87,3 +206,18 @@ const aoei_method aoei_method_promptbert = {.name = "promptbert",
                                             .step_loss = &aoei_loss_of_labels,
                                             .file_loss = aoei_label_loss,
                                             .layer = projection};
+
+const aoei_method aoei_method_promptbert_sup = {.name = "promptbert-sup",
+                                                .group = AOEI_METHODS_POSITIVES,
+                                                .about = "states of [MASK] in a template (PromptBERT, Jiang et al. 2022)",
+                                                .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
+                                                .positives_only = 1,
+                                                .supported = "triplets, positives or labeled pairs",
+                                                .templates = 1,
+                                                .defaults = defaults_sup,
+                                                .check = check_sup,
+                                                .check_model = check_model,
+                                                .weights = aoei_contrastive_weights,
+                                                .step_loss = &aoei_loss_of_labels,
+                                                .file_loss = aoei_label_loss,
+                                                .layer = transform};

@@ -6,6 +6,6 @@
 
 #include "train/method.h"
 
-extern const aoei_method aoei_method_promptbert;
+extern const aoei_method aoei_method_promptbert, aoei_method_promptbert_sup;
 
 #endif

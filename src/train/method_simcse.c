@@ -25,14 +25,6 @@ static int check_dropout(const aoe_train_options *o, const aoe_model *m, int has
                                    o->args.model);
 }
 
-static void weights(aoe_objective_options *j, aoe_example_kind kind) {
-    j->w_cosine = j->w_ibn = j->w_angle = j->w_cln = 0;
-    if (kind == AOE_EXAMPLES_TRIPLETS)
-        j->w_cln = 2; /* the weight becomes 1, because aoe_contrastive multiplies this term by w_cln / 2 */
-    else
-        j->w_ibn = 1;
-}
-
 static int projection(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     const size_t dims = aoei_vector_dims(&m->config);
     (void)highest;
@@ -56,7 +48,7 @@ const aoei_method aoei_method_simcse_unsup = {.name = "simcse-unsup",
                                               .check = check_texts,
                                               .check_model = check_dropout,
                                               .load = aoei_load_texts,
-                                              .weights = weights,
+                                              .weights = aoei_contrastive_weights,
                                               .step_loss = &aoei_loss_of_labels,
                                               .file_loss = aoei_label_loss,
                                               .layer = projection};
@@ -67,7 +59,7 @@ const aoei_method aoei_method_simcse_sup = {.name = "simcse-sup",
                                             .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                             .positives_only = 1,
                                             .supported = "triplets, positives or labeled pairs",
-                                            .weights = weights,
+                                            .weights = aoei_contrastive_weights,
                                             .step_loss = &aoei_loss_of_labels,
                                             .file_loss = aoei_label_loss,
                                             .layer = dense_layer};

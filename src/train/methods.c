@@ -44,6 +44,7 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_INFERSENT] = &aoei_method_infersent,
     [AOE_METHOD_PROMPTBERT] = &aoei_method_promptbert,
     [AOE_METHOD_DAN] = &aoei_method_dan,
+    [AOE_METHOD_PROMPTBERT_SUP] = &aoei_method_promptbert_sup,
 };
 
 const char *aoe_method_name(aoe_method m) {

@@ -41,6 +41,8 @@ static void lay_out_vectors(aoei_pair_step *s, aoei_arena *arena, size_t texts) 
     s->pooled = s->chain.value[0];
     s->projected = s->vectors = s->chain.value[c->n_modules];
     s->d_projected = s->d_vectors = s->chain.grad[c->n_modules];
+    if (s->o.references)
+        s->projected = s->difference = aoei_tensor_take(arena, texts, s->vectors.cols);
     if (!projection_length(c))
         return;
     aoei_module_chain_layout(&s->projection, c->projection, c->n_projection, texts, s->vectors.cols, 1, arena);
@@ -110,7 +112,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
 static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     const aoei_encoder_config *c = &s->config;
     const size_t pairs = s->o.pairs, texts = max_arity(&s->o) * pairs;
-    const size_t all = texts + s->o.references, pooled = aoei_pooled_dims(c);
+    const size_t all = texts + s->o.references;
     const size_t dims = loss_dims(s), rows = s->o.loss->of_tokens ? s->o.tokens : texts;
     int code = aoei_batch_buffer_create(&s->buffer, s->o.tokens, all, err);
     if (code)
@@ -122,7 +124,7 @@ static int create_buffers(aoei_pair_step *s, aoe_error *err) {
     s->workspace = s->workspace_bytes ? aoei_aligned(s->workspace_bytes) : NULL;
     if (s->o.references) {
         s->reference = aoei_malloc_array(texts, sizeof *s->reference);
-        s->referenced = aoei_malloc_array(all, pooled * sizeof *s->referenced);
+        s->referenced = aoei_malloc_array(all, aoei_vector_dims(c) * sizeof *s->referenced);
     }
     if (!s->host || !s->host_grad || !s->chunk_offsets || !s->workspace ||
         (s->o.references && (!s->reference || !s->referenced)))
@@ -300,19 +302,45 @@ static int compute_loss(aoei_pair_step *s, aoei_tensor v, aoei_tensor dv, const 
     return AOE_OK;
 }
 
-/* Runs the forward pass of the layers after the pooling (modules, projection) for n texts. drop: dropout of the step, or NULL
- * for none. */
+/* Computes s->difference: the vectors of the texts of the examples minus those of their references. */
+static void subtract_references(aoei_pair_step *s, size_t texts) {
+    const size_t D = s->vectors.cols;
+    aoei_tensor_read(s->ctx, s->referenced, aoei_tensor_rows(s->vectors, 0, texts + s->n_references));
+    for (size_t i = 0; i < texts; i++)
+        for (size_t k = 0; k < D; k++)
+            s->referenced[i * D + k] -= s->referenced[s->reference[i] * D + k];
+    aoei_tensor_write(s->ctx, aoei_tensor_rows(s->difference, 0, texts), s->referenced);
+}
+
+/* Computes the gradients of the vectors of the references: minus the sums of the gradients of their texts, which are added in
+ * the order of the texts. */
+static void reference_gradients(aoei_pair_step *s, size_t texts) {
+    const aoei_tensor d = aoei_tensor_rows(s->d_vectors, 0, texts + s->n_references);
+    const size_t D = d.cols;
+    aoei_tensor_read(s->ctx, s->referenced, d);
+    memset(s->referenced + texts * D, 0, s->n_references * D * sizeof *s->referenced);
+    for (size_t i = 0; i < texts; i++)
+        for (size_t k = 0; k < D; k++)
+            s->referenced[s->reference[i] * D + k] -= s->referenced[i * D + k];
+    aoei_tensor_write(s->ctx, d, s->referenced);
+}
+
+/* Runs the forward pass of the layers after the pooling (modules, subtraction of references, projection) for n texts of
+ * examples. drop: dropout of the step, or NULL for none. */
 static void layers_forward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
     const aoei_tensor *w = s->params.values + aoei_pooled_slot(&s->config, 0);
-    aoei_module_chain_forward(s->ctx, &s->chain, n, w, drop);
+    aoei_module_chain_forward(s->ctx, &s->chain, n + s->n_references, w, drop);
+    if (s->n_references)
+        subtract_references(s, n);
     if (!projection_length(&s->config))
         return;
-    aoei_tensor_copy(s->ctx, aoei_tensor_rows(s->projection.value[0], 0, n), aoei_tensor_rows(s->vectors, 0, n));
+    aoei_tensor_copy(s->ctx, aoei_tensor_rows(s->projection.value[0], 0, n),
+                     aoei_tensor_rows(s->n_references ? s->difference : s->vectors, 0, n));
     aoei_module_chain_forward(s->ctx, &s->projection, n, w + AOEI_PW_PROJECTION, drop);
 }
 
-/* Runs the backward pass of the layers after the pooling (modules, projection) for n texts. s->pooled receives the gradient of
- * the pooling output. */
+/* Runs the backward pass of the layers after the pooling for n texts of examples. s->pooled receives the gradient of the
+ * pooling output. */
 static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropout *drop) {
     const size_t slot = aoei_pooled_slot(&s->config, 0);
     const aoei_tensor *w = s->params.values + slot, *g = s->params.grads + slot;
@@ -320,7 +348,9 @@ static void layers_backward(aoei_pair_step *s, size_t n, const aoei_module_dropo
         aoei_module_chain_backward(s->ctx, &s->projection, n, w + AOEI_PW_PROJECTION, g + AOEI_PW_PROJECTION, drop);
         aoei_tensor_copy(s->ctx, aoei_tensor_rows(s->d_vectors, 0, n), aoei_tensor_rows(s->projection.grad[0], 0, n));
     }
-    aoei_module_chain_backward(s->ctx, &s->chain, n, w, g, drop);
+    if (s->n_references)
+        reference_gradients(s, n);
+    aoei_module_chain_backward(s->ctx, &s->chain, n + s->n_references, w, g, drop);
 }
 
 /* Applies the modules to the pooled vectors of the hidden states of the loss on hidden states, and stores the results in
@@ -422,30 +452,6 @@ static int detect_replacements(aoei_pair_step *s, const aoei_encoder_dropout *dr
     return code;
 }
 
-/* Subtracts the pooled vectors of the references from those of the `texts` texts of the examples. */
-static void subtract_references(aoei_pair_step *s, size_t texts) {
-    const aoei_tensor v = aoei_tensor_rows(s->pooled, 0, texts + s->n_references);
-    const size_t D = v.cols;
-    aoei_tensor_read(s->ctx, s->referenced, v);
-    for (size_t i = 0; i < texts; i++)
-        for (size_t k = 0; k < D; k++)
-            s->referenced[i * D + k] -= s->referenced[s->reference[i] * D + k];
-    aoei_tensor_write(s->ctx, v, s->referenced);
-}
-
-/* Computes the gradients of the pooled vectors of the references: minus the sums of the gradients of their texts, which are
- * added in the order of the texts. */
-static void reference_gradients(aoei_pair_step *s, size_t texts) {
-    const aoei_tensor d = aoei_tensor_rows(s->pooled, 0, texts + s->n_references);
-    const size_t D = d.cols;
-    aoei_tensor_read(s->ctx, s->referenced, d);
-    memset(s->referenced + texts * D, 0, s->n_references * D * sizeof *s->referenced);
-    for (size_t i = 0; i < texts; i++)
-        for (size_t k = 0; k < D; k++)
-            s->referenced[s->reference[i] * D + k] -= s->referenced[i * D + k];
-    aoei_tensor_write(s->ctx, d, s->referenced);
-}
-
 int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_objective_options *o, const double *label,
                             const uint32_t *group, const aoei_encoder_dropout *drop, double scale, aoe_objective_result *result,
                             aoe_error *err) {
@@ -459,8 +465,6 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
         pool(s, &c, pooling, last);
     }
     const aoei_module_dropout modules = {.key = {drop ? drop->key[0] : 0, drop ? drop->key[1] : 0}};
-    if (s->n_references)
-        subtract_references(s, texts);
     if (s->o.layers)
         taps_forward(s, texts, drop ? &modules : NULL);
     layers_forward(s, texts, drop ? &modules : NULL);
@@ -472,8 +476,6 @@ int aoei_pair_step_gradient(aoei_pair_step *s, aoe_pooling pooling, const aoe_ob
         taps_backward(s, texts, drop ? &modules : NULL, scale);
     if (!code)
         layers_backward(s, texts, drop ? &modules : NULL);
-    if (!code && s->n_references)
-        reference_gradients(s, texts);
     /* The gradient of an encoder is summed in the order of its chunks. If every encoder has one chunk, the last chunk comes
      * first, because its activations are still available. */
     const int reversed = chunks == text_encoders(s);

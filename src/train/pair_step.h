@@ -63,11 +63,12 @@ typedef struct aoei_pair_step {
     aoei_batch_buffer buffer;   /* token ids of the batch; filled by the caller with aoei_batch_clear and aoei_batch_add */
     size_t arity;               /* number of texts per example in `buffer`: 2 initially, or 3 if the caller sets it */
     /* References: texts in `buffer` after the texts of the examples, whose vectors are subtracted from those of the examples
-     * before the modules are applied (PromptBERT). n_references: their number, set by the caller for each batch. reference:
-     * [arity * B] row of the reference of each text, filled by the caller; owned; NULL if o.references is 0 */
+     * after the modules and before the projection (PromptBERT). n_references: their number, set by the caller for each batch.
+     * reference: [arity * B] row of the reference of each text, filled by the caller; owned; NULL if o.references is 0 */
     size_t n_references;
     uint32_t *reference;
-    float *referenced;       /* [arity * B + o.references, hidden] workspace: pooled vectors or their gradients; owned */
+    float *referenced;       /* [arity * B + o.references, dims] workspace: vectors or their gradients; owned */
+    aoei_tensor difference;  /* [arity * B + o.references, dims] vectors minus those of their references; absent without them */
     aoei_distill distill;    /* distillation term; set by the caller if there is a teacher */
     uint32_t *chunk_offsets; /* [arity * chunk_pairs + 1] offsets of the texts in a chunk; owned */
     aoei_module_chain chain; /* modules between the pooling and the loss; their tensors are in `arena` */
@@ -75,8 +76,9 @@ typedef struct aoei_pair_step {
     aoei_tensor vectors; /* [arity * B, dims] output of the last module; equal to `pooled` if there are no modules */
     aoei_module_chain projection; /* modules between the embeddings and the loss (config.projection); their tensors are in
                                      `arena` */
-    aoei_tensor projected;        /* [arity * B, D] output of the projection; equal to `vectors` if there is no projection */
-    aoei_tensor d_vectors;        /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
+    /* [arity * B, D] output of the projection; without a projection, equal to `vectors`, or to `difference` with references */
+    aoei_tensor projected;
+    aoei_tensor d_vectors; /* [arity * B, dims] gradient of `vectors`; equal to `pooled` if there are no modules */
     /* [arity * B, D] gradient of `projected`; equal to `d_vectors` if there is no projection */
     aoei_tensor d_projected;
     /* [arity * B, D], or for losses of token vectors [tokens, D]: embeddings or token vectors in main memory, the input of the

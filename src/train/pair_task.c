@@ -55,7 +55,7 @@ typedef struct pair_task {
     aoei_pair_step step;      /* computes losses and gradients */
     double *labels;           /* [B] labels of the batch; owned */
     uint32_t *groups;         /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
-    size_t *twin_texts;       /* [B] texts of a batch for two encoders; owned */
+    size_t *chosen;           /* [arity * B] texts of a batch for two encoders or for templates; owned */
     const float **teacher_vectors; /* [arity * B] for each text of the batch, the teacher's embedding; NULL if there is no
                                       teacher; array owned */
 } pair_task;
@@ -228,7 +228,8 @@ static int create_templates(pair_task *p, const aoei_trainer *t, aoe_error *err)
     size_t longest = 0;
     for (size_t i = 0; i < p->o->n_data; i++)
         longest = p->sources[i].data.longest > longest ? p->sources[i].data.longest : longest;
-    int code = aoei_templates_create(&p->templates, t->base, p->o->second_prompt, longest, err);
+    int code =
+        aoei_templates_create(&p->templates, t->base, p->method->templates > 1 ? p->o->second_prompt : NULL, longest, err);
     for (size_t i = 0; i < p->o->n_data && !code; i++)
         code = aoei_templates_check(&p->templates, &p->sources[i].data, p->o->data[i].path, err);
     return code;
@@ -248,6 +249,11 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
         code = load_sources(p, t, files, err);
     if (!code && p->method->generator)
         code = open_generator(p, t, err);
+    if (!code && t->base->settings.subtract_empty_prompt && p->o->method != AOE_METHOD_PROMPTBERT_SUP)
+        code = aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: the model subtracts the embedding of its empty prompt, which only options.method promptbert-sup "
+                         "trains; choose this method or another model",
+                         t->o->model);
     if (!code && p->method->templates)
         code = create_templates(p, t, err);
     if (!code)
@@ -411,14 +417,16 @@ static int has_views(const pair_task *p) {
     return views;
 }
 
-/* Adds the second template and the references to the sizes of a step. */
+/* Adds the templates and the references to the sizes of a step. */
 static void measure_templates(const pair_task *p, size_t pairs, aoei_pair_step_options *step) {
-    const size_t first = p->templates.n[0], second = p->templates.n[1];
-    step->references = aoei_templates_references(&p->templates, pairs);
-    step->tokens = aoei_templates_tokens(&p->templates, pairs, step->tokens);
-    step->longest += second > first ? second - first : 0;
+    const aoei_templates *t = &p->templates;
+    const size_t texts = p->arity / t->count; /* of an example, which occur in each template */
+    const size_t first = t->empty[0].n, last = t->empty[t->count - 1].n;
+    step->references = aoei_templates_references(t, texts * pairs);
+    step->tokens = aoei_templates_tokens(t, texts * pairs, step->tokens);
+    step->longest += last > first ? last - first : 0;
     if (step->chunk_pairs)
-        step->chunk_tokens = aoei_templates_tokens(&p->templates, step->chunk_pairs, step->chunk_tokens);
+        step->chunk_tokens = aoei_templates_tokens(t, texts * step->chunk_pairs, step->chunk_tokens);
 }
 
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
@@ -460,9 +468,9 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     task->params = &p->step.params;
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
     p->groups = aoei_malloc_array(p->arity * pairs, sizeof *p->groups);
-    p->twin_texts = aoei_malloc_array(pairs, sizeof *p->twin_texts);
+    p->chosen = aoei_malloc_array(p->arity * pairs, sizeof *p->chosen);
     p->teacher_vectors = p->has_teacher ? aoei_malloc_array(p->arity * pairs, sizeof *p->teacher_vectors) : NULL;
-    if (!p->labels || !p->groups || !p->twin_texts || (p->has_teacher && !p->teacher_vectors))
+    if (!p->labels || !p->groups || !p->chosen || (p->has_teacher && !p->teacher_vectors))
         return aoei_fail_nomem(err, pairs * sizeof *p->labels);
     if (p->has_teacher)
         p->step.distill = (aoei_distill){
@@ -476,19 +484,21 @@ static size_t fill_twin_batch(pair_task *p, const aoei_trainer *t, const aoei_pl
     const aoei_twin_plan plan = {
         .data = &p->sources[batch->source].data, .negatives = pairs_per_example(p) - 1, .seed = t->o->seed, .step = step};
     for (size_t i = 0; i < batch->n; i++)
-        p->twin_texts[i] = p->batches.text[batch->first + i][0];
+        p->chosen[i] = p->batches.text[batch->first + i][0];
     p->step.arity = 2;
-    return aoei_twin_batch_fill(&p->step.buffer, p->labels, &plan, p->twin_texts, batch->n, text);
+    return aoei_twin_batch_fill(&p->step.buffer, p->labels, &plan, p->chosen, batch->n, text);
 }
 
-/* Fills the buffer of the step with a batch of texts in two templates. Returns the number of the next text. */
+/* Fills the buffer of the step with a batch of texts in templates. Returns the number of the next text. */
 static size_t fill_template_batch(pair_task *p, const aoei_planned_batch *batch, size_t text) {
+    const aoei_dataset *d = &p->sources[batch->source].data;
+    size_t n = 0;
     for (size_t i = 0; i < batch->n; i++)
-        p->twin_texts[i] = p->batches.text[batch->first + i][0];
-    p->step.arity = AOEI_TEMPLATES;
-    p->step.n_references = aoei_templates_fill(&p->templates, &p->step.buffer, p->step.reference,
-                                               &p->sources[batch->source].data, p->twin_texts, batch->n, text);
-    return text + AOEI_TEMPLATES * batch->n;
+        for (size_t position = 0; position < d->arity; position++)
+            p->chosen[n++] = p->batches.text[batch->first + i][position];
+    p->step.arity = d->arity * p->templates.count;
+    p->step.n_references = aoei_templates_fill(&p->templates, &p->step.buffer, p->step.reference, d, p->chosen, n, text);
+    return text + p->templates.count * n;
 }
 
 /* Copies a batch to the buffer of the step. Sets the labels, groups and teacher embeddings of the batch. The texts of all
@@ -602,7 +612,7 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
     aoei_free(p.losses);
     aoei_free(p.labels);
     aoei_free(p.groups);
-    aoei_free(p.twin_texts);
+    aoei_free(p.chosen);
     aoei_free(p.teacher_vectors);
     return code;
 }

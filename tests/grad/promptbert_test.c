@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the training step of PromptBERT: vectors from which those of references are subtracted (aoei_pair_step.reference). The
- * loss and the gradients of all weights are compared with a double-precision model and its finite differences. Words of the
- * templates occur in texts and in references. Other tests: a text that equals its reference gives a zero vector, and the bits
- * of the gradients do not depend on the chunk size and the number of threads.
+ * Tests the training steps of PromptBERT: vectors from which those of references are subtracted (aoei_pair_step.reference),
+ * with a projection of the difference (promptbert), and with the transform of the masked-LM head before the subtraction
+ * (promptbert-sup). The loss and the gradients of all weights are compared with a double-precision model and its finite
+ * differences. Words of the templates occur in texts and in references. Other tests: a text that equals its reference gives a
+ * zero vector, and the bits of the gradients do not depend on the chunk size and the number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ enum { TEMPLATE = BEFORE + AFTER + 1 };
 #define WHOLE_TOLERANCE  8e-7
 #define LOSS_TOLERANCE   2e-6
 #define STEP             1e-5
+#define NORM_EPS         1e-12
 
 static const size_t lengths[PAIRS] = {3, 1, 3}; /* tokens of each text; the first and the third share their references */
 
@@ -37,7 +39,6 @@ typedef struct problem {
     aoei_encoder_dropout drop;
     aoe_objective_options objective;
     bert_reference r;
-    double pooled[ALL * 64];
 } problem;
 
 /* Adds the text x[n] in template k: two tokens, the text, the mask, and two tokens. */
@@ -76,15 +77,23 @@ static void fill_batch(aoei_pair_step *s, int empty) {
     s->n_references = REFERENCES;
 }
 
-static void create(problem *p, aoei_tier tier, size_t threads, size_t chunk, int empty) {
+/* Adds the layers after the pooling to the configuration. is_sup: 1: those of promptbert-sup. */
+static void add_layers(aoei_encoder_config *c, int is_sup) {
+    const size_t D = c->hidden;
+    c->n_projection = is_sup ? 0 : 1;
+    c->n_modules = is_sup ? 2 : 0;
+    c->projection[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_TANH};
+    c->modules[0] = (aoei_module){.kind = AOEI_MODULE_DENSE, .in = D, .out = D, .activation = AOEI_DENSE_GELU};
+    c->modules[1] = (aoei_module){.kind = AOEI_MODULE_LAYERNORM, .in = D, .out = D, .norm_eps = NORM_EPS};
+}
+
+static void create(problem *p, aoei_tier tier, size_t threads, size_t chunk, int empty, int is_sup) {
     const tiny_model shape = tiny_defaults();
     memset(p, 0, sizeof *p);
     p->ctx = test_context(tier, threads);
     tiny_config(&p->c, &shape);
     p->c.mask_id = MASK;
-    p->c.n_projection = 1;
-    p->c.projection[0] =
-        (aoei_module){.kind = AOEI_MODULE_DENSE, .in = p->c.hidden, .out = p->c.hidden, .activation = AOEI_DENSE_TANH};
+    add_layers(&p->c, is_sup);
     const aoei_pair_step_options o = {.pairs = PAIRS,
                                       .arity = 2,
                                       .tokens = ALL * LONGEST,
@@ -128,22 +137,53 @@ static double cosine(const double *x, const double *y, size_t n) {
     return xy / sqrt(xx) / sqrt(yy);
 }
 
+/* Computes the transform of promptbert-sup: y = layernorm(gelu(W x + b)). */
+static void transform(const problem *p, double *y, const double *x) {
+    const size_t D = p->c.hidden, dense = aoei_pooled_slot(&p->c, 0), norm = aoei_pooled_slot(&p->c, AOEI_MODULE_WEIGHTS);
+    double mean = 0, variance = 0;
+    for (size_t o = 0; o < D; o++) {
+        y[o] = p->r.weights[dense + 1][o];
+        for (size_t k = 0; k < D; k++)
+            y[o] += p->r.weights[dense][o * D + k] * x[k];
+        y[o] *= 0.5 * (1 + erf(y[o] / sqrt(2)));
+        mean += y[o] / (double)D;
+    }
+    for (size_t o = 0; o < D; o++)
+        variance += (y[o] - mean) * (y[o] - mean) / (double)D;
+    for (size_t o = 0; o < D; o++)
+        y[o] = (y[o] - mean) / sqrt(variance + NORM_EPS) * p->r.weights[norm][o] + p->r.weights[norm + 1][o];
+}
+
+/* Computes the projection of promptbert: y = tanh(W x + b). */
+static void project(const problem *p, double *y, const double *x) {
+    const size_t D = p->c.hidden, slot = aoei_pooled_slot(&p->c, AOEI_PW_PROJECTION);
+    for (size_t o = 0; o < D; o++) {
+        y[o] = p->r.weights[slot + 1][o];
+        for (size_t k = 0; k < D; k++)
+            y[o] += p->r.weights[slot][o * D + k] * x[k];
+        y[o] = tanh(y[o]);
+    }
+}
+
 static double loss(problem *p) {
     const aoei_batch *b = &p->step.buffer.batch;
-    const size_t D = p->c.hidden, slot = aoei_pooled_slot(&p->c, AOEI_PW_PROJECTION);
-    double z[TEXTS][64] = {{0}}, sum = 0;
+    const size_t D = p->c.hidden;
+    double v[ALL][64] = {{0}}, z[TEXTS][64] = {{0}}, sum = 0;
     bert_reference_forward(&p->r);
     for (size_t i = 0; i < ALL; i++)
         for (size_t t = b->offsets[i]; t < b->offsets[i + 1]; t++)
-            if (b->ids[t] == MASK)
-                memcpy(p->pooled + i * D, p->r.last + t * D, D * sizeof *p->pooled);
-    for (size_t i = 0; i < TEXTS; i++)
-        for (size_t o = 0; o < D; o++) {
-            double y = p->r.weights[slot + 1][o];
-            for (size_t k = 0; k < D; k++)
-                y += p->r.weights[slot][o * D + k] * (p->pooled[i * D + k] - p->pooled[p->step.reference[i] * D + k]);
-            z[i][o] = tanh(y);
-        }
+            if (b->ids[t] == MASK) {
+                memcpy(v[i], p->r.last + t * D, D * sizeof **v);
+                if (p->c.n_modules)
+                    transform(p, v[i], p->r.last + t * D);
+            }
+    for (size_t i = 0; i < TEXTS; i++) {
+        double difference[64];
+        for (size_t k = 0; k < D; k++)
+            difference[k] = z[i][k] = v[i][k] - v[p->step.reference[i]][k];
+        if (p->c.n_projection)
+            project(p, z[i], difference);
+    }
     for (size_t i = 0; i < PAIRS; i++) {
         double all = 0, own = 0;
         for (size_t j = 0; j < PAIRS; j++) {
@@ -195,11 +235,10 @@ static void check_tensor(problem *p, double *w, aoei_tensor g, double whole, uin
     free(grad);
 }
 
-static void gradients(void **state) {
-    (void)state;
+static void check_gradients(int is_sup) {
     for (int with_dropout = 0; with_dropout < 2; with_dropout++) {
         static problem p;
-        create(&p, test_best_tier(), 1, 0, 0);
+        create(&p, test_best_tier(), 1, 0, 0, is_sup);
         bert_reference_create(&p.r, p.ctx, &p.c, p.step.params.values, &p.step.buffer.batch, with_dropout ? &p.drop : NULL);
         const double got = run(&p, with_dropout), want = loss(&p), whole = sqrt(aoei_sum_squares(p.ctx, p.step.params.grad));
         if (!(fabs(got - want) <= LOSS_TOLERANCE * fabs(want)))
@@ -212,12 +251,22 @@ static void gradients(void **state) {
     }
 }
 
+static void gradients(void **state) {
+    (void)state;
+    check_gradients(0);
+}
+
+static void gradients_of_sup(void **state) {
+    (void)state;
+    check_gradients(1);
+}
+
 /* A text without tokens is its reference, so the difference is 0 and the projection computes tanh of its bias for every text.
  * The gradient of the encoder is then 0. */
 static void empty_texts(void **state) {
     (void)state;
     static problem p;
-    create(&p, test_best_tier(), 1, 0, 1);
+    create(&p, test_best_tier(), 1, 0, 1, 0);
     const double got = run(&p, 0);
     assert_true(fabs(got - log(PAIRS)) <= 1e-6);
     for (size_t i = 0; i < TEXTS; i++) {
@@ -229,17 +278,16 @@ static void empty_texts(void **state) {
     destroy(&p);
 }
 
-static void chunks_and_threads(void **state) {
-    (void)state;
+static void check_bits(int is_sup) {
     static problem p, q;
-    create(&p, test_best_tier(), 1, 0, 0);
+    create(&p, test_best_tier(), 1, 0, 0, is_sup);
     run(&p, 1);
     const size_t n = p.step.params.count;
     float *want = malloc(n * sizeof *want), *got = malloc(n * sizeof *got);
     assert_true(want && got);
     aoei_tensor_read(p.ctx, want, p.step.params.grad);
     for (size_t chunk = 1; chunk <= 2; chunk++) {
-        create(&q, test_best_tier(), 1 + chunk, chunk, 0);
+        create(&q, test_best_tier(), 1 + chunk, chunk, 0, is_sup);
         run(&q, 1);
         aoei_tensor_read(q.ctx, got, q.step.params.grad);
         assert_memory_equal(want, got, n * sizeof *want);
@@ -248,6 +296,12 @@ static void chunks_and_threads(void **state) {
     free(want);
     free(got);
     destroy(&p);
+}
+
+static void chunks_and_threads(void **state) {
+    (void)state;
+    check_bits(0);
+    check_bits(1);
 }
 
 /* Fills a weight with the values of the PyTorch program, the first of which has the index i. Returns the next index. */
@@ -264,23 +318,46 @@ static size_t fill_slot(problem *p, size_t slot, size_t i) {
     return i;
 }
 
-/* Compares the loss and the norms of the gradients with values that PyTorch 2 computed in float64 for the same weights: BERT in
- * transformers, four texts in two templates, a projection with tanh, and a temperature of 0.05. The gradient of the word that
- * only the templates contain shows that the gradient flows through the references. */
-static void values_of_pytorch(void **state) {
-    (void)state;
-    enum { V = 11, N = 4, ROWS = 2 * N, MASK_ID = 10 };
+enum { V = 11, MASK_ID = 10, MAX_TEXTS = 8, MAX_REFERENCES = 6, NORMS = 41 };
+
+/* A batch, and the values that PyTorch computed for it. Row r of the texts is in template r % templates. */
+typedef struct pytorch_case {
+    int is_sup;
+    size_t templates, arity, examples, texts;
+    int32_t text[MAX_TEXTS][4]; /* [texts] */
+    size_t length[MAX_TEXTS];   /* [texts] number of tokens of each text */
+    size_t lengths;             /* number of different lengths */
+    size_t referenced[4];       /* [lengths] the lengths in the order in which they occur first */
+    double loss;
+    double norms[NORMS]; /* norm of the gradient of each weight; unused: -1 */
+    double row[4];       /* gradient of the first components of the embedding of word 1 */
+} pytorch_case;
+
+/* Fills the batch of the step: the texts in each template, followed by the references. */
+static void fill_case(aoei_pair_step *s, const pytorch_case *c) {
     static const int32_t before[2][3] = {{0, 1, 2}, {0, 1, 6}}, after[4] = {3, 4, MASK_ID, 5};
-    static const int32_t text[N][4] = {{7, 8}, {9, 7, 7, 8}, {8}, {9, 8}};
-    static const size_t length[N] = {2, 4, 1, 2}, referenced[3] = {2, 4, 1};
-    static const uint32_t reference_of[N] = {0, 1, 2, 0};
-    static const double norms[] = {
-        1.49459401,     1.23030111,  1.66231014,  0.46091657,  0.473862116, 0.678674101, 0.173175613, 0.514000371,
-        1.01037183e-16, 1.13147464,  0.299019432, 1.18988136,  0.3670299,   0.429510136, 0.434140481, 0.984592795,
-        0.288605576,    0.815057217, 0.270886773, 0.368462654, 0.220777866, 0.465879575, 0.12166838,  0.569410569,
-        2.86254977e-16, 1.24785767,  0.179904419, 1.2765189,   0.206151532, 0.375807848, 0.255638182, 0.849564722,
-        0.147703408,    0.655428801, 0.191014396, 0.291719049, 0,           0.945376514, 1.13777539};
-    static const double row[] = {0.0780676489, 0.00370268106, 0.053138551, 0.0546558984};
+    const size_t rows = c->templates * c->texts, references = c->templates * c->lengths;
+    for (size_t r = 0; r < rows + references; r++) {
+        int32_t ids[12];
+        const size_t k = r % c->templates, i = r / c->templates, words = r < rows ? c->length[i] : 0;
+        memcpy(ids, before[k], sizeof before[k]);
+        memcpy(ids + 3, c->text[r < rows ? i : 0], words * sizeof *ids);
+        memcpy(ids + 3 + words, after, sizeof after);
+        aoei_batch_add(&s->buffer, ids, 7 + words, (uint32_t)r);
+        const size_t end = s->buffer.batch.n_tokens;
+        for (size_t t = end - 4; t < end && r >= rows; t++)
+            s->buffer.positions[t] += (uint32_t)c->referenced[i - c->texts];
+        for (size_t j = 0; j < c->lengths && r < rows; j++)
+            if (c->referenced[j] == words)
+                s->reference[r] = (uint32_t)(rows + c->templates * j + k);
+    }
+    s->arity = c->arity;
+    s->n_references = references;
+}
+
+/* Compares the loss and the norms of the gradients with values that PyTorch 2 computed in float64 for the same weights: BERT in
+ * transformers, and a temperature of 0.05. */
+static void check_case(const pytorch_case *c) {
     static problem p;
     tiny_model shape = tiny_defaults();
     size_t i = 0, n = 0;
@@ -289,52 +366,90 @@ static void values_of_pytorch(void **state) {
     tiny_config(&p.c, &shape);
     p.c.vocab = V;
     p.c.mask_id = MASK_ID;
-    p.c.n_projection = 1;
-    p.c.projection[0] =
-        (aoei_module){.kind = AOEI_MODULE_DENSE, .in = p.c.hidden, .out = p.c.hidden, .activation = AOEI_DENSE_TANH};
-    const aoei_pair_step_options o = {.pairs = N, .arity = 2, .tokens = 200, .longest = 12, .references = 6};
+    add_layers(&p.c, c->is_sup);
+    const aoei_pair_step_options o = {
+        .pairs = c->examples, .arity = c->arity, .tokens = 200, .longest = 12, .references = c->templates * c->lengths};
     assert_int_equal(aoei_pair_step_create(&p.step, p.ctx, &p.c, &o, NULL), 0);
     for (size_t s = 0; s < p.step.params.n_slots; s++)
         if (p.step.params.values[s].data)
             i = fill_slot(&p, s, i);
     aoei_tensor_zero(p.ctx, p.step.params.grad);
-    for (size_t r = 0; r < ROWS + 6; r++) {
-        int32_t ids[12];
-        const size_t k = r % 2, words = r < ROWS ? length[r / 2] : 0;
-        memcpy(ids, before[k], sizeof before[k]);
-        memcpy(ids + 3, text[r < ROWS ? r / 2 : 0], words * sizeof *ids);
-        memcpy(ids + 3 + words, after, sizeof after);
-        aoei_batch_add(&p.step.buffer, ids, 7 + words, (uint32_t)r);
-        const size_t end = p.step.buffer.batch.n_tokens;
-        for (size_t t = end - 4; t < end && r >= ROWS; t++)
-            p.step.buffer.positions[t] += (uint32_t)referenced[(r - ROWS) / 2];
-        if (r < ROWS)
-            p.step.reference[r] = (uint32_t)(ROWS + 2 * reference_of[r / 2] + k);
-    }
-    p.step.n_references = 6;
+    fill_case(&p.step, c);
     aoe_objective_options_defaults(&p.objective);
     p.objective.w_cosine = p.objective.w_angle = p.objective.w_cln = 0;
+    if (c->arity == 3) {
+        p.objective.w_ibn = 0;
+        p.objective.w_cln = 2;
+    }
     const double got = run(&p, 0);
-    if (!(fabs(got - 0.580137377066) <= 1e-5))
-        fail_msg("the loss is %.12g", got);
+    if (!(fabs(got - c->loss) <= 1e-5 * (1 + c->loss)))
+        fail_msg("the loss is %.12g, expected %.12g", got, c->loss);
     for (size_t s = 0; s < p.step.params.n_slots; s++) {
         if (!p.step.params.grads[s].data)
             continue;
-        assert_true(n < sizeof norms / sizeof *norms);
-        const double want = norms[n++], norm = sqrt(aoei_sum_squares(p.ctx, p.step.params.grads[s]));
+        assert_true(n < NORMS && c->norms[n] >= 0);
+        const double want = c->norms[n++], norm = sqrt(aoei_sum_squares(p.ctx, p.step.params.grads[s]));
         if (!(fabs(norm - want) <= 1e-5 * (1 + want)))
             fail_msg("weight %zu: the norm of the gradient is %.9g, expected %.9g", s, norm, want);
     }
-    assert_int_equal(n, sizeof norms / sizeof *norms);
+    assert_true(n == NORMS || c->norms[n] < 0);
     float words[2 * 64];
     aoei_tensor_read(p.ctx, words, aoei_tensor_rows(p.step.params.grads[AOEI_W_WORD], 1, 1));
     for (size_t k = 0; k < 4; k++)
-        assert_true(fabs((double)words[k] - row[k]) <= 1e-5);
+        assert_true(fabs((double)words[k] - c->row[k]) <= 1e-5 * (1 + fabs(c->row[k])));
     destroy(&p);
 }
 
+/* Four texts in two templates, and a projection with tanh. The gradient of the word that only the templates contain shows that
+ * the gradient flows through the references. */
+static void values_of_pytorch(void **state) {
+    (void)state;
+    static const pytorch_case unsup = {
+        .templates = 2,
+        .arity = 2,
+        .examples = 4,
+        .texts = 4,
+        .text = {{7, 8}, {9, 7, 7, 8}, {8}, {9, 8}},
+        .length = {2, 4, 1, 2},
+        .lengths = 3,
+        .referenced = {2, 4, 1},
+        .loss = 0.580137377066,
+        .norms = {1.49459401,     1.23030111,  1.66231014,  0.46091657,  0.473862116, 0.678674101, 0.173175613, 0.514000371,
+                  1.01037183e-16, 1.13147464,  0.299019432, 1.18988136,  0.3670299,   0.429510136, 0.434140481, 0.984592795,
+                  0.288605576,    0.815057217, 0.270886773, 0.368462654, 0.220777866, 0.465879575, 0.12166838,  0.569410569,
+                  2.86254977e-16, 1.24785767,  0.179904419, 1.2765189,   0.206151532, 0.375807848, 0.255638182, 0.849564722,
+                  0.147703408,    0.655428801, 0.191014396, 0.291719049, 0,           0.945376514, 1.13777539,  -1},
+        .row = {0.0780676489, 0.00370268106, 0.053138551, 0.0546558984}};
+    check_case(&unsup);
+}
+
+/* Two triplets in one template, and the transform. */
+static void values_of_pytorch_for_sup(void **state) {
+    (void)state;
+    static const pytorch_case sup = {.is_sup = 1,
+                                     .templates = 1,
+                                     .arity = 3,
+                                     .examples = 2,
+                                     .texts = 6,
+                                     .text = {{7, 8}, {9, 7, 7}, {8}, {9}, {8, 8}, {7, 9, 9, 8}},
+                                     .length = {2, 3, 1, 1, 2, 4},
+                                     .lengths = 4,
+                                     .referenced = {2, 3, 1, 4},
+                                     .loss = 2.332546009267,
+                                     .norms = {30.8399273,     26.3111825, 24.2707289,     8.57625258, 7.00348341, 27.22669,
+                                               7.59768755,     16.3963051, 2.68400553e-15, 25.0648253, 2.38677667, 26.7549004,
+                                               2.53137742,     9.65092081, 3.16562707,     14.6936864, 2.2623454,  17.7802745,
+                                               3.51080555,     7.13613534, 2.83862041,     7.97623206, 1.99254647, 16.0860494,
+                                               3.52406529e-15, 28.1486899, 1.44468637,     25.6676606, 1.76264541, 3.98157567,
+                                               2.30536057,     13.0904331, 2.12184462,     7.25173278, 1.82773294, 3.11249138,
+                                               1.84929868,     16.5766689, 2.02578921,     3.39598529, 0},
+                                     .row = {1.61845374, 0.694114195, 1.67119837, -0.0454989173}};
+    check_case(&sup);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gradients), cmocka_unit_test(values_of_pytorch),
-                                       cmocka_unit_test(empty_texts), cmocka_unit_test(chunks_and_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gradients),         cmocka_unit_test(gradients_of_sup),
+                                       cmocka_unit_test(values_of_pytorch), cmocka_unit_test(values_of_pytorch_for_sup),
+                                       cmocka_unit_test(empty_texts),       cmocka_unit_test(chunks_and_threads)};
     return cmocka_run_group_tests_name("promptbert", tests, NULL, NULL);
 }

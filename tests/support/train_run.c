@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -121,6 +122,17 @@ void train_run_assert_output(const train_run *r, const char *weights, size_t siz
     assert_string_equal(got_settings, settings);
     free(got);
     free(got_settings);
+}
+
+void train_run_use_triplets(train_run *r) {
+    char text[18 * 200] = "query\tpositive\tnegative\n";
+    size_t at = strlen(text);
+    for (uint32_t i = 0; i < 18; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "the cat %c\tthe %c cat\ta %c house dog\n", 'a' + (char)i,
+                               'a' + (char)i, 'a' + (char)i);
+    free(r->data);
+    r->data = test_write_text(r->dir, "triplets.tsv", text);
+    r->source.path = r->data;
 }
 
 size_t train_run_count(const train_run *r, aoe_train_event_kind kind) {

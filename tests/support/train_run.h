@@ -47,6 +47,8 @@ char *train_run_read(const train_run *r, const char *name, size_t *size);
 /* Asserts that, in the output directory, model.safetensors has the contents weights[size] and aoe.json has the contents
  * `settings`. */
 void train_run_assert_output(const train_run *r, const char *weights, size_t size, const char *settings);
+/* Replaces the training data by 18 triplets of distinct texts. */
+void train_run_use_triplets(train_run *r);
 /* Returns the number of recorded events of a kind. */
 size_t train_run_count(const train_run *r, aoe_train_event_kind kind);
 /* Trains three steps without a dev set, and asserts that their losses are want[3]. Instruction sets round sums differently,

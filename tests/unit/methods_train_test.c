@@ -26,16 +26,6 @@ static const aoe_method all[] = {
     AOE_METHOD_GIST,         AOE_METHOD_CONSERT,    AOE_METHOD_CONSERT_SUP};
 enum { METHODS = sizeof all / sizeof *all };
 
-/* Writes dir/triplets.tsv with 18 triplets of distinct texts. Returns its path, which the caller frees. */
-static char *write_triplets(const char *dir) {
-    char text[18 * 200] = "query\tpositive\tnegative\n";
-    size_t at = strlen(text);
-    for (uint32_t i = 0; i < 18; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "the cat %c\tthe %c cat\ta %c house dog\n", 'a' + (char)i,
-                               'a' + (char)i, 'a' + (char)i);
-    return test_write_text(dir, "triplets.tsv", text);
-}
-
 /* Prepares a run of the method. The training data are labeled pairs. If with_triplets is 1, methods for positives and triplets
  * use triplets instead. The guide of gist is the start model. */
 static void begin(train_run *r, aoe_method method, int with_triplets) {
@@ -48,9 +38,7 @@ static void begin(train_run *r, aoe_method method, int with_triplets) {
     r->o.args.epochs = run.args.epochs;
     r->o.args.lr = run.args.lr;
     if (with_triplets && (has_hard_negative || method == AOE_METHOD_SYMMETRIC || method == AOE_METHOD_GIST)) {
-        free(r->data);
-        r->data = write_triplets(r->dir);
-        r->source.path = r->data;
+        train_run_use_triplets(r);
         r->o.objective.hard_negative = has_hard_negative ? 0.5 : 0;
     }
     if (method == AOE_METHOD_GIST)
@@ -500,7 +488,7 @@ static void rejected_options(void **state) {
         {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
         {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labeled pairs"},
-        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 19 is unknown"},
+        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 20 is unknown"},
     };
     train_run r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

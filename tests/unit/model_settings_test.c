@@ -135,7 +135,7 @@ static void rejects_an_invalid_aoe_json(void **state) {
         const char *text, *fragment;
         int code;
     } cases[] = {
-        {"{\"format_version\":9}", "aoe.json: format_version is 9, but this version of aoe supports at most 8; update aoe",
+        {"{\"format_version\":10}", "aoe.json: format_version is 10, but this version of aoe supports at most 9; update aoe",
          AOE_EUNSUPPORTED},
         {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
         {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
