@@ -49,7 +49,7 @@ echo "exit code $code"
 # An interrupted run writes no model.
 env --default-signal=INT "$AOE" flow -m start "$pairs" -o out --epochs 100000 2>interrupted & # the shell makes background
 pid=$!                                                                                          # jobs ignore SIGINT
-while ! grep -q fitting interrupted; do sleep 0.1; done
+while ! grep -qs fitting interrupted; do sleep 0.1; done
 kill -INT $pid
 code=0
 wait $pid || code=$?
