@@ -13,9 +13,11 @@
 #include "base/path.h"
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
+#include "modeldir/layout.h"
 #include "modeldir/model_files.h"
 #include "modeldir/sentence_transformers.h"
 #include "modeldir/weight_layout.h"
+#include "tokenizer/tokenizer_file_names.h"
 
 /* Sets *lowercase to the setting of the model in `dir`: that in aoe.json or, if it is not set there, that of the
  * sentence-transformers files. */
@@ -50,6 +52,8 @@ int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err
         aoei_weight_layout_find(&c, f.weights);
     o->no_special_tokens = c.arch && c.arch->plain_tokens;
     o->drop_unknown = o->no_special_tokens && !c.arch->keeps_unknown;
+    if (!rc && aoei_entry_exists(aoei_weights_dir(&f), AOEI_WORDS_FILE)) /* this tokenizer has no unknown token */
+        o->drop_unknown = 1;
     if (!o->no_special_tokens && !rc)
         rc = read_lowercase(&o->lowercase, dir, err);
     aoei_model_files_close(&f);

@@ -554,9 +554,12 @@ static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_
     if (!rc && config)
         rc = aoei_json_string(config, "tokenizer_class", &tokenizer, NULL, path, err);
     const char *kind = tokenizer ? class_of(tokenizer) : NULL;
-    if (!rc && tokenizer && (!kind || strcmp(kind, "TransformersTokenizerWrapper") != 0))
-        rc = aoei_fail(err, AOE_EUNSUPPORTED,
-                       "%s: tokenizer_class '%s' is not supported (supported: TransformersTokenizerWrapper)", path, tokenizer);
+    if (!rc && tokenizer &&
+        (!kind || (strcmp(kind, "TransformersTokenizerWrapper") != 0 && strcmp(kind, "WhitespaceTokenizer") != 0)))
+        rc = aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: tokenizer_class '%s' is not supported (supported: TransformersTokenizerWrapper, WhitespaceTokenizer)", path,
+            tokenizer);
     if (!rc && config)
         rc = read_length(&n, config, "max_seq_length", max, path, err);
     if (!rc && n && s->max_length == AOE_AUTO) {

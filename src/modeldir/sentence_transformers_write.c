@@ -17,10 +17,11 @@
 #include "modeldir/layout.h"
 #include "modeldir/safetensors_writer.h"
 #include "modeldir/token_module.h"
+#include "tokenizer/tokenizer_file_names.h"
 #include "encoder/token_pooling.h"
 
 /* class of the tokenizers of transformers in the module WordEmbeddings */
-#define TOKENIZER_CLASS "sentence_transformers.models.tokenizer.TransformersTokenizerWrapper"
+#define TOKENIZER_CLASSES "sentence_transformers.models.tokenizer."
 
 /* Writes v to DIR/name and releases v. If v is NULL, returns AOE_ENOMEM, because an allocation failed. */
 static int save_json(json_t *v, const char *dir, const char *name, aoe_error *err) {
@@ -186,8 +187,10 @@ int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_
     if (is_static)
         return write_model_config(s, dir, err);
     if (c->arch->first_module) /* WordEmbeddings */
-        rc = save_json(json_pack("{s:s, s:b, s:I}", "tokenizer_class", TOKENIZER_CLASS, "update_embeddings", !c->frozen_words,
-                                 "max_seq_length", (json_int_t)s->max_length),
+        rc = save_json(json_pack("{s:s, s:b, s:I}", "tokenizer_class",
+                                 aoei_entry_exists(dir, AOEI_WORDS_FILE) ? TOKENIZER_CLASSES "WhitespaceTokenizer"
+                                                                         : TOKENIZER_CLASSES "TransformersTokenizerWrapper",
+                                 "update_embeddings", !c->frozen_words, "max_seq_length", (json_int_t)s->max_length),
                        dir, AOEI_WORDS_CONFIG, err);
     else
         rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,

@@ -55,19 +55,25 @@ void aoei_subword_set_space(aoei_subword *m, const char *letter, size_t len) {
 }
 
 const char *aoei_subword_name(const aoei_subword *m) {
-    static const char *const names[] = {
-        [AOEI_SUBWORD_WORDPIECE] = "WordPiece", [AOEI_SUBWORD_BPE] = "BPE", [AOEI_SUBWORD_UNIGRAM] = "Unigram"};
+    static const char *const names[] = {[AOEI_SUBWORD_WORDPIECE] = "WordPiece",
+                                        [AOEI_SUBWORD_BPE] = "BPE",
+                                        [AOEI_SUBWORD_UNIGRAM] = "Unigram",
+                                        [AOEI_SUBWORD_WORDS] = "WhitespaceTokenizer"};
     return names[m->type];
 }
 
 const aoei_vocab *aoei_subword_vocab(const aoei_subword *m) {
     return m->type == AOEI_SUBWORD_BPE       ? &m->bpe.vocab
            : m->type == AOEI_SUBWORD_UNIGRAM ? &m->unigram.vocab
+           : m->type == AOEI_SUBWORD_WORDS   ? &m->words.vocab
                                              : &m->wordpiece.vocab;
 }
 
 int32_t aoei_subword_unknown(const aoei_subword *m) {
-    return m->type == AOEI_SUBWORD_BPE ? m->bpe.unk : m->type == AOEI_SUBWORD_UNIGRAM ? m->unigram.unk : m->wordpiece.unk;
+    return m->type == AOEI_SUBWORD_BPE       ? m->bpe.unk
+           : m->type == AOEI_SUBWORD_UNIGRAM ? m->unigram.unk
+           : m->type == AOEI_SUBWORD_WORDS   ? -1
+                                             : m->wordpiece.unk;
 }
 
 static int begins_with(aoe_text token, const char *s, size_t len) {
@@ -103,5 +109,6 @@ void aoei_subword_free(aoei_subword *m) {
     aoei_wordpiece_free(&m->wordpiece);
     aoei_bpe_free(&m->bpe);
     aoei_unigram_free(&m->unigram);
+    aoei_word_lookup_free(&m->words);
     memset(m, 0, sizeof *m);
 }

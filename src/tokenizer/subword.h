@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A common interface to the subword models WordPiece, BPE and Unigram, which convert words to tokens.
+ * A common interface to the subword models WordPiece, BPE and Unigram, which convert words to tokens, and to vocabularies of
+ * words.
  */
 #ifndef AOEI_TOKENIZER_SUBWORD_H
 #define AOEI_TOKENIZER_SUBWORD_H
@@ -13,10 +14,16 @@
 #include "tokenizer/token_list.h"
 #include "tokenizer/unigram.h"
 #include "tokenizer/vocab.h"
+#include "tokenizer/word_lookup.h"
 #include "tokenizer/wordpiece.h"
 #include "tokenizer/words.h"
 
-typedef enum aoei_subword_type { AOEI_SUBWORD_WORDPIECE, AOEI_SUBWORD_BPE, AOEI_SUBWORD_UNIGRAM } aoei_subword_type;
+typedef enum aoei_subword_type {
+    AOEI_SUBWORD_WORDPIECE,
+    AOEI_SUBWORD_BPE,
+    AOEI_SUBWORD_UNIGRAM,
+    AOEI_SUBWORD_WORDS /* whole words, which aoei_word_lookup_encode finds in a text; aoei_subword_encode is not called */
+} aoei_subword_type;
 
 /* A subword model. A zeroed struct is a WordPiece model without a vocabulary. */
 typedef struct aoei_subword {
@@ -24,6 +31,7 @@ typedef struct aoei_subword {
     aoei_wordpiece wordpiece; /* used if type is AOEI_SUBWORD_WORDPIECE; owned */
     aoei_bpe bpe;             /* used if type is AOEI_SUBWORD_BPE; owned */
     aoei_unigram unigram;     /* used if type is AOEI_SUBWORD_UNIGRAM; owned */
+    aoei_word_lookup words;   /* used if type is AOEI_SUBWORD_WORDS; owned */
     char space[5];            /* letter at the start of every token that begins a word, NUL-terminated; "" if there is none */
 } aoei_subword;
 

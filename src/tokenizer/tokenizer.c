@@ -3,6 +3,7 @@
  * 1. Added tokens are searched for in the raw text.
  * 2. The text between these tokens is normalized, and added tokens are searched for in the normalized text.
  * 3. The pre-tokenizer splits the remaining text into words, and the subword model encodes the words.
+ * If the tokenizer is a vocabulary of words, the whole text is encoded by word_lookup.h instead.
  * Each call allocates its own workspace, so several threads can share a tokenizer.
  */
 #include "tokenizer/tokenizer.h"
@@ -130,6 +131,8 @@ static int encode_text(encoder *e, const char *s, size_t len) {
     aoei_match match;
     aoei_matches m = {.tokens = &e->t->added, .patterns = &e->t->added.raw, .s = s, .len = len};
     int rc = 0;
+    if (e->t->model.type == AOEI_SUBWORD_WORDS)
+        return aoei_word_lookup_encode(&e->t->model.words, s, len, e->lowercase, e->stop, &e->tokens, e->err);
     while (!rc && !is_complete(e) && aoei_matches_next(&m, &match)) {
         e->origin = match.before_start;
         rc = encode_piece(e, s + match.before_start, match.before_end - match.before_start);

@@ -4,6 +4,8 @@
 #ifndef AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
 #define AOEI_TOKENIZER_TOKENIZER_FILE_NAMES_H
 
+#define AOEI_WORDS_FILE "whitespacetokenizer_config.json" /* file of a vocabulary of words (word_lookup.h) */
+
 /* Indices of the files of a tokenizer. */
 enum {
     AOEI_FILE_TOKENIZER_JSON,
@@ -13,6 +15,7 @@ enum {
     AOEI_FILE_ADDED_TOKENS,
     AOEI_FILE_VOCAB_JSON,
     AOEI_FILE_MERGES,
+    AOEI_FILE_WORDS,
     AOEI_FILE_COUNT
 };
 

@@ -49,12 +49,25 @@ static int read_kept_json(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     return rc;
 }
 
-/* Reads the tokenizer from the contents of the files in memory. Uses tokenizer.json if it exists, and the vocabulary files
- * otherwise. */
+/* Reads a vocabulary of words from its contents in memory. */
+static int read_kept_words(aoe_tokenizer *t, const char *dir, aoe_error *err) {
+    const aoei_kept_file *file = &t->file[AOEI_FILE_WORDS];
+    char *path = aoei_path_join(dir, AOEI_WORDS_FILE);
+    t->model.type = AOEI_SUBWORD_WORDS;
+    const int rc =
+        path ? aoei_word_lookup_read(&t->model.words, file->data, file->size, path, err) : aoei_fail_nomem(err, strlen(dir));
+    aoei_free(path);
+    return rc;
+}
+
+/* Reads the tokenizer from the contents of the files in memory. Uses tokenizer.json if it exists, otherwise the vocabulary
+ * files, and otherwise the vocabulary of words. */
 static int read_kept(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
     if (json->data)
         return read_kept_json(t, dir, err);
+    if (t->file[AOEI_FILE_WORDS].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data)
+        return read_kept_words(t, dir, err);
     aoei_vocab_files files = {.vocab = text_of(&t->file[AOEI_FILE_VOCAB_TXT]),
                               .config = text_of(&t->file[AOEI_FILE_CONFIG]),
                               .special_map = text_of(&t->file[AOEI_FILE_SPECIAL_MAP]),
@@ -97,7 +110,8 @@ int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error
         rc = keep_file(&t->file[i], dir, i, err);
     if (rc)
         goto fail;
-    if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data) {
+    if (!t->file[AOEI_FILE_TOKENIZER_JSON].data && !t->file[AOEI_FILE_VOCAB_TXT].data && !t->file[AOEI_FILE_VOCAB_JSON].data &&
+        !t->file[AOEI_FILE_WORDS].data) {
         rc = reject_other(dir, err);
         goto fail; /* rc can be 0: a directory without a tokenizer is not an error */
     }

@@ -135,6 +135,38 @@ size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]) {
     return 1;
 }
 
+int aoei_unicode_is_cased(uint32_t cp) {
+    /* the properties Other_Lowercase and Other_Uppercase */
+    static const aoei_range other[] = {
+        {0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},     {0x2E0, 0x2E4},     {0x345, 0x345},
+        {0x37A, 0x37A},     {0x10FC, 0x10FC},   {0x1D2C, 0x1D6A},   {0x1D78, 0x1D78},   {0x1D9B, 0x1DBF},   {0x2071, 0x2071},
+        {0x207F, 0x207F},   {0x2090, 0x209C},   {0x2160, 0x217F},   {0x24B6, 0x24E9},   {0x2C7C, 0x2C7D},   {0xA69C, 0xA69D},
+        {0xA770, 0xA770},   {0xA7F2, 0xA7F4},   {0xA7F8, 0xA7F9},   {0xAB5C, 0xAB5F},   {0xAB69, 0xAB69},   {0x10780, 0x10780},
+        {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x1E030, 0x1E06D}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169},
+        {0x1F170, 0x1F189}};
+    const utf8proc_category_t c = category(cp);
+    return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT ||
+           in_ranges(cp, other, COUNT(other));
+}
+
+int aoei_unicode_is_case_ignorable(uint32_t cp) {
+    /* the values MidLetter, MidNumLet and Single_Quote of the property Word_Break */
+    static const aoei_range middle[] = {{0x27, 0x27},     {0x2E, 0x2E},     {0x3A, 0x3A},     {0xB7, 0xB7},
+                                        {0x387, 0x387},   {0x55F, 0x55F},   {0x5F4, 0x5F4},   {0x2018, 0x2019},
+                                        {0x2024, 0x2024}, {0x2027, 0x2027}, {0xFE13, 0xFE13}, {0xFE52, 0xFE52},
+                                        {0xFE55, 0xFE55}, {0xFF07, 0xFF07}, {0xFF0E, 0xFF0E}, {0xFF1A, 0xFF1A}};
+    switch (category(cp)) {
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_SK:
+        return 1;
+    default:
+        return in_ranges(cp, middle, COUNT(middle));
+    }
+}
+
 static size_t decompose(uint32_t cp, uint32_t *out, size_t most, utf8proc_option_t options) {
     utf8proc_int32_t buffer[AOEI_COMPATIBLE_MAX];
     int boundary = 0; /* utf8proc requires this argument, but uses it only to find grapheme breaks */

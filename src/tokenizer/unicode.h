@@ -26,6 +26,8 @@ unsigned aoei_unicode_combining_class(uint32_t cp);
 /* Writes the full lower-case mapping of the code point cp to out and returns its length, 1 or 2. The context of the character
  * is ignored: a capital sigma at the end of a word becomes U+03C3, and not the final form U+03C2. */
 size_t aoei_unicode_lower(uint32_t cp, uint32_t out[AOEI_LOWER_MAX]);
+int aoei_unicode_is_cased(uint32_t cp);          /* property Cased */
+int aoei_unicode_is_case_ignorable(uint32_t cp); /* property Case_Ignorable */
 /* Writes the canonical decomposition of the code point cp to out and returns its length, which is at least 1. Hangul syllables
  * are decomposed. Marks are not reordered. */
 size_t aoei_unicode_decompose(uint32_t cp, uint32_t out[AOEI_DECOMPOSED_MAX]);

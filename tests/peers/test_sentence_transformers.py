@@ -293,6 +293,42 @@ def test_word_embeddings(aoe, start, table, tmp_path, name):
     assert relative_error(got, want) > 1e-4
 
 
+def random_words(random, n):
+    """Words of several scripts with punctuation, capital sigmas and characters that lower case ignores."""
+    letters = "abcXYZ019ΣσΑΩέИжÉßİIıǅАاב中ªͅ·'.:’-_!?(),\u00ad\u0301\u2160\u24b6"
+    return ["".join(random.choice(letters) for _ in range(random.randrange(1, 8))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_whitespace_tokenizer(aoe, tmp_path, lowercase):
+    """The tokenizer WhitespaceTokenizer: forms of words, stop words, duplicates, texts without tokens, and prompts."""
+    import random
+
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
+    from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
+
+    rng = random.Random(5)
+    words = random_words(rng, 3000)
+    vocabulary = ["PADDING_TOKEN", *(f(word) for word in words[:1500] for f in (str, str.lower)),
+                  *(word.lower().strip("'.:-_!?(),") for word in words), "the", "cat"]
+    tokenizer = WhitespaceTokenizer(vocabulary, stop_words=["the", "of", *words[:40]], do_lower_case=lowercase)
+    spaces = [" ", "  ", "\t", "\u00a0", "\u2003", "\x1c", "\x1f", "\u200b", "\x85", "\u3000"]
+    texts = ["".join(rng.choice(words) + rng.choice(spaces) for _ in range(rng.randrange(1, 12))) for _ in range(800)]
+    texts = [" ".join(text.splitlines()) for text in texts] + ["The cat of the Cat.", "!!!", "of", "cat"]
+    torch.manual_seed(3)
+    model = SentenceTransformer(modules=[WordEmbeddings(tokenizer, torch.randn(len(vocabulary), 24)), Pooling(24, pooling_mode="mean")],
+                                device="cpu")
+    model.save(str(tmp_path / "model"))
+    saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    assert aoe.tokenize(tmp_path / "model", texts) == [saved[0].tokenizer.tokenize(text) for text in texts]
+    assert_equal(aoe.embed(tmp_path / "model", texts), saved.encode(texts, batch_size=1), TOLERANCE)
+    aoe.run("convert", "-q", tmp_path / "model", "-o", tmp_path / "copy", "--dtype", "f32")
+    copy = SentenceTransformer(str(tmp_path / "copy"), device="cpu")
+    assert isinstance(copy[0].tokenizer, WhitespaceTokenizer)
+    assert_equal(copy.encode(texts, batch_size=1), saved.encode(texts, batch_size=1), TOLERANCE)
+
+
 def test_weighted_layer_pooling_without_hidden_states(aoe, start, tmp_path):
     """sentence-transformers ignores the module, so aoe rejects the directory."""
     modules = layer_modules(start, tmp_path / "start", 0)
