@@ -136,8 +136,6 @@ typedef struct aoe_lora {
 
 AOE_API void aoe_lora_defaults(aoe_lora *l);
 
-/* --------------------------------------------------------------- memory plans */
-
 /* Stored type of weights. It does not affect the data type of computations (docs/model-directories.md). */
 typedef enum aoe_storage {
     AOE_STORAGE_F32,
@@ -145,48 +143,6 @@ typedef enum aoe_storage {
     AOE_STORAGE_INT8 /* matrices are int8 with one float32 scale per row, max|row| / 127; vectors are float32. Only aoe can read
                         this type */
 } aoe_storage;
-
-/* Numbers of bytes that the embedder and the trainer allocate for a batch of n_texts texts with `length` tokens per text. The
- * memory for the texts of the training files and for the vectors of a teacher is not included. */
-typedef struct aoe_memory_plan {
-    aoe_dtype dtype; /* data type of activations and packed copies */
-    /* inference */
-    size_t weights;     /* memory-mapped weights */
-    size_t packed;      /* copies of weights in the layout of the kernels */
-    size_t activations; /* activations of one batch */
-    /* The following fields are for training with n_texts / 2 pairs per batch. If aoe_train_options.cache_chunk is set, n_texts
-     * must be the number of texts in a chunk. */
-    size_t frozen;             /* adapters: frozen weights, memory-mapped or converted; otherwise 0 */
-    size_t parameters;         /* float32 values of the trained parameters */
-    size_t gradients;          /* float32 gradients */
-    size_t moments;            /* the two float32 moments of AdamW */
-    size_t training_packed;    /* bf16 copies of the linear weights, updated in each step; 0 in float32 */
-    size_t kept;               /* activations kept from the forward to the backward pass */
-    size_t kept_recompute;     /* activations kept from the forward to the backward pass if aoe_training_args.recompute is 1 */
-    size_t working;            /* gradients of activations and buffers for one layer at a time */
-    size_t objectives;         /* vectors of the batch in the loss functions, and scores of in-batch negatives */
-    size_t training;           /* sum for training without recompute */
-    size_t training_recompute; /* sum for training with recompute */
-    size_t evaluation;         /* additional memory if there is a dev set: the best parameters and an embedder */
-} aoe_memory_plan;
-
-typedef struct aoe_plan_options {
-    size_t struct_size;  /* set by aoe_plan_options_defaults */
-    size_t n_texts;      /* texts in a batch; default 64 */
-    size_t length;       /* tokens per text; AOE_AUTO (default): the maximum length of the model */
-    aoe_lora lora;       /* new adapters to train. If lora.r is 0, the adapters of the model are trained; if the model has no
-                            adapters, all weights are trained */
-    aoe_dtype dtype;     /* used only by aoe_shape_plan: data type of activations, as in aoe_model_options */
-    aoe_storage storage; /* used only by aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */
-} aoe_plan_options;
-
-AOE_API void aoe_plan_options_defaults(aoe_plan_options *o);
-/* Plans the memory for an open model. Sets *plan. */
-AOE_API int aoe_model_plan(const aoe_model *m, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
-                           aoe_error *AOE_NULLABLE err);
-/* Plans the memory for a model with the sizes in *s. No model needs to exist. */
-AOE_API int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
-                           aoe_error *AOE_NULLABLE err);
 
 /* ------------------------------------------------------------------ training */
 
@@ -482,6 +438,53 @@ AOE_API void aoe_train_method_defaults(aoe_train_options *o, aoe_method m);
  * AOE_EEXIST (args.output contains a model or checkpoints, and neither force nor resume is set), AOE_ENUMERIC (the loss is not
  * finite), AOE_ECANCELLED, AOE_EIO and other errors of files. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
+
+/* --------------------------------------------------------------- memory plans */
+
+/* Numbers of bytes that the embedder and the trainer allocate for a batch of n_texts texts with `length` tokens per text. The
+ * memory for the texts of the training files and for the vectors of a teacher is not included. */
+typedef struct aoe_memory_plan {
+    aoe_dtype dtype; /* data type of activations and packed copies */
+    /* inference */
+    size_t weights;     /* memory-mapped weights */
+    size_t packed;      /* copies of weights in the layout of the kernels */
+    size_t activations; /* activations of one batch */
+    /* The following fields are for training with n_texts / 2 pairs per batch. If aoe_train_options.cache_chunk is set, n_texts
+     * must be the number of texts in a chunk. */
+    size_t frozen;             /* adapters: frozen weights, memory-mapped or converted; otherwise 0 */
+    size_t parameters;         /* float32 values of the trained parameters */
+    size_t gradients;          /* float32 gradients */
+    size_t moments;            /* the two float32 moments of AdamW */
+    size_t training_packed;    /* bf16 copies of the linear weights, updated in each step; 0 in float32 */
+    size_t kept;               /* activations kept from the forward to the backward pass */
+    size_t kept_recompute;     /* activations kept from the forward to the backward pass if aoe_training_args.recompute is 1 */
+    size_t working;            /* gradients of activations and buffers for one layer at a time */
+    size_t objectives;         /* vectors of the batch in the loss functions, and scores of in-batch negatives */
+    size_t training;           /* sum for training without recompute */
+    size_t training_recompute; /* sum for training with recompute */
+    size_t evaluation;         /* additional memory if there is a dev set: the best parameters and an embedder */
+} aoe_memory_plan;
+
+typedef struct aoe_plan_options {
+    size_t struct_size;  /* set by aoe_plan_options_defaults */
+    size_t n_texts;      /* texts in a batch; default 64 */
+    size_t length;       /* tokens per text; AOE_AUTO (default): the maximum length of the model */
+    aoe_lora lora;       /* new adapters to train. If lora.r is 0, the adapters of the model are trained; if the model has no
+                            adapters, all weights are trained */
+    aoe_dtype dtype;     /* used only by aoe_shape_plan: data type of activations, as in aoe_model_options */
+    aoe_storage storage; /* used only by aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */
+    aoe_method method; /* training method, whose second encoder is included; default AOE_METHOD_ANGLE. The memory of a generator
+                          is not included */
+    int layer_losses;  /* 1: the loss uses the hidden states of all layers (aoe_layer_options); default 0 */
+} aoe_plan_options;
+
+AOE_API void aoe_plan_options_defaults(aoe_plan_options *o);
+/* Plans the memory for an open model. Sets *plan. */
+AOE_API int aoe_model_plan(const aoe_model *m, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
+                           aoe_error *AOE_NULLABLE err);
+/* Plans the memory for a model with the sizes in *s. No model needs to exist. */
+AOE_API int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *AOE_NULLABLE o, aoe_memory_plan *plan,
+                           aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------- pretraining */
 

@@ -26,6 +26,10 @@ typedef struct options {
     int no_embeddings;      /* result: 1: the directory can only be opened as a cross-encoder */
 } options;
 
+static int parse_method(void *target, const char *text, aoe_error *err) {
+    return aoe_method_parse(target, text, err);
+}
+
 static const cli_option table[] = {
     {.name = "plan",
      .kind = CLI_FLAG,
@@ -58,6 +62,13 @@ static const cli_option table[] = {
      .fallback = "none"},
     CLI_OPTION_STORAGE("stored", .offset = offsetof(options, stored),
                        "with --shape: assumed data type of the weights in the model file: f32, bf16 or int8", "bf16"),
+    {.name = "method",
+     .kind = CLI_NAMED,
+     .value = "NAME",
+     .offset = offsetof(options, p.method),
+     .parse = parse_method,
+     .help = "with --plan or --shape: assume this training method (aoe train --help), whose second encoder is included",
+     .fallback = "angle"},
     CLI_OPTION_LORA_R(.offset = offsetof(options, p.lora.r),
                       "with --plan or --shape: assume training of new LoRA adapters of rank N",
                       "training of the adapters in the model directory, or of all weights if it has no adapters"),
@@ -353,9 +364,9 @@ static int check_options(const options *o, const cli_args *args) {
         return cli_usage("info", "--stored requires --shape NAME");
     if (!o->plan && !o->shape && (o->length || o->texts))
         return cli_usage("info", "--texts and --length require --plan");
-    static const char *const of_plan[] = {"lora-r", "load-8bit"};
+    static const char *const of_plan[] = {"method", "lora-r", "load-8bit"};
     static const char *const of_new_adapters[] = {"lora-alpha", "lora-dropout", "lora-targets"};
-    const char *alone = o->plan || o->shape ? NULL : cli_first_given(args, of_plan, 2);
+    const char *alone = o->plan || o->shape ? NULL : cli_first_given(args, of_plan, 3);
     if (alone)
         return cli_usage("info", "--%s requires --plan", alone);
     alone = o->p.lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);

@@ -3,7 +3,7 @@
  * times the size of the training files, and 32 MiB for the process. aoe_model_plan requires the maximum number of tokens of a
  * text. To find this number, files of labeled pairs are read, except files that set their own prompts. For any other file, the
  * model's maximum length is used, and three texts per example are assumed, or two if the kind of the file is
- * AOE_EXAMPLES_POSITIVES. The memory of a teacher is not included.
+ * AOE_EXAMPLES_POSITIVES. The memory of a teacher and of a generator is not included.
  */
 #ifndef AOEI_EXPERIMENT_PLAN_H
 #define AOEI_EXPERIMENT_PLAN_H

@@ -15,6 +15,7 @@
 #include "model/weight_placement.h"
 #include "modeldir/storage.h"
 #include "nn/dtype.h"
+#include "train/methods.h"
 #include "train/pair_step.h"
 #include "model/embedder.h"
 #include "model/lora_options.h"
@@ -137,7 +138,8 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
 /* Computes the memory for training. m->config must include the adapters to train. */
 static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
                          aoe_error *err) {
-    const aoei_encoder_mode without_recompute = {.training = 1}, with_recompute = {.training = 1, .recompute = 1};
+    const aoei_encoder_mode without_recompute = {.training = 1, .taps = o->layer_losses},
+                            with_recompute = {.training = 1, .taps = o->layer_losses, .recompute = 1};
     encoder_bytes training = {0}, recompute = {0};
     size_t in_file, allocated;
     int rc;
@@ -149,6 +151,10 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
     if (aoei_has_frozen_weights(&m->config)) {
         measure_weights(&in_file, &allocated, m, o, &(aoei_open_mode){.eight_bit = o->lora.load_8bit});
         plan->frozen = in_file + allocated;
+    }
+    if (m->config.discriminator) { /* it has activations of its own */
+        training = (encoder_bytes){2 * training.all, 2 * training.kept};
+        recompute = (encoder_bytes){2 * recompute.all, 2 * recompute.kept};
     }
     plan->kept = training.kept;
     plan->kept_recompute = recompute.kept;
@@ -168,6 +174,17 @@ static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err
                : aoei_fail(err, AOE_EARG, "options.lora.load_8bit requires adapters; set options.lora.r");
 }
 
+/* Sets m->config to the encoders that the method trains. */
+static int plan_method(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
+    const aoei_method *method;
+    const int rc = aoei_method_find(&method, o->method, err);
+    if (rc)
+        return rc;
+    m->config.discriminator = method->generator;
+    m->config.twin = method->twin || method->generator;
+    return AOE_OK;
+}
+
 void aoe_plan_options_defaults(aoe_plan_options *o) {
     if (!o)
         return;
@@ -175,6 +192,7 @@ void aoe_plan_options_defaults(aoe_plan_options *o) {
     o->n_texts = 64;
     o->length = AOE_AUTO;
     o->storage = AOE_STORAGE_BF16;
+    o->method = AOE_METHOD_ANGLE;
     aoe_lora_defaults(&o->lora);
 }
 
@@ -197,7 +215,8 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     plan->weights = m->files.stored_bytes;
     plan->packed = m->memory.converted_bytes + aoei_model_packed_bytes(m);
     plan->activations = inference.all;
-    rc = plan_adapters(&planned, o, err);
+    if (!(rc = plan_adapters(&planned, o, err)))
+        rc = plan_method(&planned, o, err);
     return rc ? rc : plan_training(plan, &planned, o, n_tokens, err);
 }
 

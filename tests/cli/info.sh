@@ -35,3 +35,12 @@ cp -r model prefix/share/aoe/models/default
 found
 # JSON contains the shortest decimal number that is converted to the same value.
 "$AOE" info model --json | grep -o '"dropout":[0-9.]*'
+# The second encoder of a method has parameters of its own, and that of diffcse also activations.
+kept=$("$AOE" info --shape bert-tiny --texts 8 --length 16 --json | sed 's/.*"kept":\([0-9]*\).*/\1/')
+for method in angle ct diffcse; do
+    "$AOE" info --shape bert-tiny --texts 8 --length 16 --method $method --json | sed 's/.*"parameters":\([0-9]*\).*"kept":\([0-9]*\).*/\1 \2/' |
+        awk -v method=$method -v kept="$kept" '{ print method, $1, $2 / kept }'
+done
+code=0
+"$AOE" info -m model --method ct || code=$?
+echo "exit code $code"
