@@ -46,7 +46,8 @@ static void add(aoei_pair_step *s, size_t k, const int32_t *x, size_t n, uint32_
     int32_t ids[LONGEST + TEMPLATE];
     for (size_t i = 0; i < BEFORE; i++)
         ids[i] = (int32_t)(5 + i + k);
-    memcpy(ids + BEFORE, x, n * sizeof *x);
+    if (n)
+        memcpy(ids + BEFORE, x, n * sizeof *x);
     ids[BEFORE + n] = MASK;
     for (size_t i = 0; i < AFTER; i++)
         ids[BEFORE + n + 1 + i] = (int32_t)(8 + i + 2 * k);
