@@ -92,7 +92,7 @@ finetune() { # from a model that is already a sentence encoder
 }
 finetune_weights() { # weights of the in-batch negatives and angle losses for the table finetune, selected on STS-B dev
     EPOCHS=$FINETUNE
-    "$aoe" grid -o "$AOE_WORK/runs-finetune-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,0.3,1,30 --seeds 1 --jobs "$JOBS" -- "@$recipe/finetune.args" \
+    "$aoe" grid -o "$AOE_WORK/runs-finetune-weights-$name" --over w-ibn=0,0.3,1 w-angle=0,1,30 --seeds 1 --jobs "$JOBS" -- "@$recipe/finetune.args" \
         >"$AOE_WORK/finetune_weights-$name.part"
     mv "$AOE_WORK/finetune_weights-$name.part" "$AOE_WORK/finetune_weights-$name.txt"
 }
