@@ -21,11 +21,15 @@ for cpu in Nehalem Haswell; do
     run train -m "$dir/$cpu-start" -d "$dir/data.tsv" -o "$dir/$cpu-bf16" --batch-size 8 --epochs 1 --quiet --dtype bf16
     printf 'a plain sentence\n' | run embed -m "$dir/$cpu-bf16" --format tsv --quiet --dtype bf16 | wc -l | grep -qx 1
     run eval sts -m "$dir/$cpu-model" "$dir/data.tsv" --quiet
+    run init --shape tinyllama-1.1b --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 \
+        --vocab-from "$dir/data.tsv" --vocab-size 300 -o "$dir/$cpu-llama" --quiet
+    run train -m "$dir/$cpu-llama" -d "$dir/data.tsv" -o "$dir/$cpu-silu" --batch-size 8 --max-steps 2 --quiet
     wc -l <"$dir/$cpu.tsv" | grep -qx 2
     if [ -x "$build/aoe-check" ]; then
-        # The tests of matmuls and GELU are omitted because they take long. AOE_TEST_GUARDS=0 is necessary because
+        # The tests of matmuls, GELU and SiLU are omitted because they take long; the training above calls these
+        # kernels. AOE_TEST_GUARDS=0 is necessary because
         # masked loads and stores in qemu also access the disabled lanes.
-        ops=$("$build/aoe-check" --list | grep -v -e gemm -e gelu)
+        ops=$("$build/aoe-check" --list | grep -v -e gemm -e gelu -e silu)
         # shellcheck disable=SC2086
         AOE_TEST_GUARDS=0 qemu-x86_64 -cpu $cpu "$build/aoe-check" --no-speed $ops >"$dir/check" 2>&1 || { cat "$dir/check"; exit 1; }
         if grep -E 'avx512|amx' "$dir/check"; then

@@ -20,7 +20,7 @@
 typedef struct word_method {
     aoe_method method;
     const char *file;
-    double lr;        /* learning rate with which the loss decreases within 30 epochs */
+    double lr;        /* learning rate with which the loss decreases within 16 epochs */
     double losses[3]; /* of the first steps */
 } word_method;
 
@@ -109,7 +109,7 @@ static void check_loss(const word_method *m) {
     size_t steps = 0;
     begin(&r, m->method);
     r.o.evaluate = NULL;
-    r.o.args.epochs = 30;
+    r.o.args.epochs = 16;
     r.o.args.lr = m->lr;
     r.o.args.save_every = 1000;
     train_run_ok(&r, 2);
