@@ -70,6 +70,7 @@ static void check_bits(const word_method *m) {
     aoe_error err = {0};
     size_t size;
     begin(&r, m->method);
+    r.o.args.epochs = 1;
     train_run_ok(&r, 1);
     char *want = train_run_read(&r, m->file, &size);
     assert_non_null(want);
