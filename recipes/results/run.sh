@@ -112,7 +112,7 @@ truncated() { # the table finetune with and without Matryoshka losses, evaluated
 }
 # arm NAME VALUES OPTIONS: prints an arm whose learning rate is the one of VALUES with the best score on STS-B dev, with one seed
 arm() {
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086 # the options contain no spaces and quotes
     rate=$("$aoe" grid -q -o "$AOE_WORK/runs-rate-$table-$name/$1" --over "lr=$2" --keep none --json -- "@$recipe/$table.args" $3 |
         sed -n 's/^{"best":{"lr":\([^}]*\)}.*/\1/p')
     printf '%s: --lr %s %s' "$1" "${rate:?no score of the arm $1}" "$3"
@@ -120,23 +120,30 @@ arm() {
 supervised() { # methods for labelled pairs and triplets of NLI
     [ -e "$AOE_WORK/triplets.tsv" ] || "$recipe/prepare.sh"
     pairs="--data $AOE_WORK/pairs_train.tsv" triplets="--data $AOE_WORK/triplets.tsv"
+    angle=$(arm angle "$RATES" "$pairs") # one assignment per line, so that a failure ends the script
+    sbert=$(arm sbert-classification "$RATES" "--method sbert-classification $pairs")
+    simcse=$(arm simcse-sup "$RATES" "--method simcse-sup $triplets")
+    consert=$(arm consert-sup "$RATES" "--method consert-sup $pairs")
+    infersent=$(arm infersent 0.1,0.5 "--method infersent --lstm-dims 512 --pooling last-max --dtype f32 $pairs")
+    dan=$(arm dan 1e-3,3e-3 "--method dan $pairs")
     set --
-    [ "$name" != bert-mini ] || set -- "$(arm promptbert-sup "$RATES" "--method promptbert-sup --pooling mask $triplets")" # needs a masked-LM head
+    if [ "$name" = bert-mini ]; then # the method needs a masked-LM head
+        promptbert=$(arm promptbert-sup "$RATES" "--method promptbert-sup --pooling mask $triplets")
+        set -- "$promptbert"
+    fi
     compare supervised runs-supervised supervised --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
-        --arm "$(arm angle "$RATES" "$pairs")" "untrained: $pairs" \
-        "$(arm sbert-classification "$RATES" "--method sbert-classification $pairs")" \
-        "$(arm simcse-sup "$RATES" "--method simcse-sup $triplets")" "$(arm consert-sup "$RATES" "--method consert-sup $pairs")" \
-        "$(arm infersent 0.1,0.5 "--method infersent --lstm-dims 512 --pooling last-max --dtype f32 $pairs")" \
-        "$(arm dan 1e-3,3e-3 "--method dan $pairs")" "$@"
+        --arm "$angle" "untrained: $pairs" "$sbert" "$simcse" "$consert" "$infersent" "$dan" "$@"
 }
 unlabelled() { # methods for plain texts
     [ -e "$AOE_WORK/unlabelled.txt" ] || SENTENCES=$SENTENCES "$recipe/prepare.sh"
+    simcse=$(arm simcse-unsup "$UNLABELLED_RATES" '--method simcse-unsup')
+    consert=$(arm consert "$UNLABELLED_RATES" '--method consert')
+    ct=$(arm ct "$UNLABELLED_RATES" '--method ct --batch-size 8 --max-steps 256')
+    is_bert=$(arm is-bert "$UNLABELLED_RATES" '--method is-bert')
+    diffcse=$(arm diffcse "$UNLABELLED_RATES" "--method diffcse --generator $AOE_MODELS/bert-mini")
+    promptbert=$(arm promptbert "$UNLABELLED_RATES" '--method promptbert --pooling mask')
     compare unlabelled runs-unlabelled unlabelled --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
-        --arm "$(arm simcse-unsup "$UNLABELLED_RATES" '--method simcse-unsup')" untrained "$(arm consert "$UNLABELLED_RATES" '--method consert')" \
-        "$(arm ct "$UNLABELLED_RATES" '--method ct --batch-size 8 --max-steps 256')" \
-        "$(arm is-bert "$UNLABELLED_RATES" '--method is-bert')" \
-        "$(arm diffcse "$UNLABELLED_RATES" "--method diffcse --generator $AOE_MODELS/bert-mini")" \
-        "$(arm promptbert "$UNLABELLED_RATES" "--method promptbert --pooling mask --second-prompt 'This sentence : \"{text}\" means [MASK].'")"
+        --arm "$simcse" untrained "$consert" "$ct" "$is_bert" "$diffcse" "$promptbert"
 }
 fitted() { # modules after the pooling that are fitted to the texts of the table unlabelled, without training the encoder
     [ -e "$AOE_WORK/unlabelled.txt" ] || SENTENCES=$SENTENCES "$recipe/prepare.sh"
