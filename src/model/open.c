@@ -166,14 +166,15 @@ static int read_directory(aoe_model *m, const char *dir, const aoe_model_options
 }
 
 /* Finds the tensors of the weights in the files, loads them according to the open mode, and opens the tokenizer. */
-static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, aoe_error *err) {
+static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, const aoe_model_options *o, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
+    const int has_prompt = o->prompt || o->prompt_name;
     int rc;
     m->weights = aoei_calloc(n, sizeof *m->weights);
     if (!m->weights)
         return aoei_fail_nomem(err, n * sizeof *m->weights);
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) ||
-        (mode->words != AOE_POOLING_AUTO && (rc = aoei_word_table_select(m, mode->words, err))) ||
+        (mode->words != AOE_POOLING_AUTO && (rc = aoei_word_table_select(m, mode->words, has_prompt, err))) ||
         (rc = aoei_weights_place(m, mode, err)) || (rc = aoei_weights_generate(m, mode->seed, err)) ||
         (rc = check_weights_and_open_tokenizer(m, err)) || (rc = find_mask(m, err)))
         return rc;
@@ -205,7 +206,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     m->ctx = ctx;
     m->type = aoei_context_type(ctx, o->dtype);
     m->dtype_option = o->dtype;
-    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = load_weights_and_tokenizer(m, mode, err)) ||
+    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = load_weights_and_tokenizer(m, mode, o, err)) ||
         (mode->packed && (rc = aoei_model_pack(m, err)))) {
         aoe_model_close(m);
         return rc;

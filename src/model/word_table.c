@@ -12,8 +12,11 @@
 #include "encoder/slots.h"
 #include "encoder/token_pooling.h"
 
-/* Removes the settings that depend on the removed parts of the model. */
-static void reset_settings(aoei_settings *s, aoe_pooling pooling) {
+/* Removes the settings that depend on the removed parts of the model. A prompt with a mask token is a template for mask
+ * pooling, so it is removed as well, unless keep_prompt is 1: the caller has chosen the prompt. */
+static void reset_settings(aoei_settings *s, aoe_pooling pooling, int keep_prompt) {
+    if (!keep_prompt && (strstr(s->prompt, "[MASK]") || strstr(s->prompt, "<mask>")))
+        *s->prompt = 0;
     json_decref(s->modules);
     aoei_free(s->layer_pooling);
     aoei_free(s->token_module_folder);
@@ -22,12 +25,12 @@ static void reset_settings(aoei_settings *s, aoe_pooling pooling) {
     s->token_module = AOEI_TOKEN_MODULE_NONE;
     s->pooling = pooling;
     s->pooling_from = "option";
-    s->normalize = s->bidirectional = s->exclude_prompt = 0;
+    s->normalize = s->bidirectional = s->exclude_prompt = s->subtract_empty_prompt = 0;
     s->truncate_dim = 0;
     s->similarity = AOEI_SIMILARITY_COSINE;
 }
 
-int aoei_word_table_select(aoe_model *m, aoe_pooling pooling, aoe_error *err) {
+int aoei_word_table_select(aoe_model *m, aoe_pooling pooling, int keep_prompt, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     if (m->config.arch == &aoei_arch_words)
         return AOE_OK;
@@ -54,7 +57,7 @@ int aoei_word_table_select(aoe_model *m, aoe_pooling pooling, aoe_error *err) {
         if (i != AOEI_W_WORD)
             m->files.tensors[i] = NULL;
     m->config = words;
-    reset_settings(&m->settings, pooling);
+    reset_settings(&m->settings, pooling, keep_prompt);
     aoei_model_describe_modules(m);
     return AOE_OK;
 }

@@ -127,9 +127,10 @@ static int read_layernorm(aoei_module *m, size_t index, const json_t *config, co
         (rc = check_input(dimension, m->in, "dimension", index, path, err)) ||
         (rc = aoei_json_double(config, "eps", &m->norm_eps, path, err)))
         return rc;
-    return m->norm_eps >= 0 && m->norm_eps < 1
-               ? AOE_OK
-               : aoei_fail(err, AOE_EFORMAT, "%s: eps is %g, but must be from 0 to 1; correct the value", path, m->norm_eps);
+    if (json_object_get(config, "eps") && !(m->norm_eps > 0 && m->norm_eps < 1))
+        return aoei_fail(err, AOE_EFORMAT, "%s: eps is %g, but must be above 0 and below 1; correct the value", path,
+                         m->norm_eps);
+    return AOE_OK;
 }
 
 /* Reads the configuration of a module. The caller has set m->kind and m->in. scores: see aoei_module_check_names. */

@@ -63,6 +63,11 @@ static int check_common(const aoe_train_options *o, const char *name, aoe_error 
 
 static int check(const aoe_train_options *o, aoe_error *err) {
     const int code = check_common(o, "promptbert", err);
+    if (!code && o->n_matryoshka)
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.matryoshka: options.method promptbert computes its loss after a projection of whole embeddings; "
+            "choose another method");
     if (!code && !o->second_prompt)
         return aoei_fail(err, AOE_EARG, "options.method promptbert needs two templates; set options.second_prompt");
     return code ? code : aoei_check_plain_texts(o, err);

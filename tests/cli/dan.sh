@@ -25,6 +25,10 @@ cut -d : -f 3 first.jsonl | cmp -s - second.txt && echo "the order of the words 
 "$AOE" info -m further | grep 'parameters\|dense layer'
 "$AOE" train -q -m dan -d "$SRC/examples/train.tsv" -o angle --batch-size 16 --max-steps 2 -t 1 >/dev/null
 "$AOE" info -m angle | grep 'parameters'
+# A template for mask pooling is not a prompt of the new model.
+"$AOE" train -q -m start -d "$SRC/examples/train.tsv" -o prompt --method promptbert --max-steps 1 --batch-size 8 -t 1 >/dev/null 2>&1
+"$AOE" train -q -m prompt -d nli.tsv -o plain --method dan --bigrams 16 --max-steps 1 -t 1 >/dev/null
+"$AOE" info -m plain | grep '^prompt\|^pooling'
 # Without bigrams, the model consists of modules of sentence-transformers.
 "$AOE" train -q -m start -d nli.tsv -o words --method dan --bigrams 0 --max-steps 1 -t 1 >/dev/null
 tr -d ' \n' <words/modules.json | grep -o '"type":"[^"]*"'
