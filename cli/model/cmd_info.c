@@ -20,10 +20,13 @@ typedef struct options {
     size_t length;     /* number of tokens per text in the memory plan; 0: the maximum sequence length of the model */
     const char *shape; /* name of a predefined shape; NULL: a model directory is used */
     int stored;        /* storage type of the weights, an aoe_storage; -1: not given */
+    aoe_method method; /* training method of the memory plan */
+    aoe_lora lora;     /* adapters of the memory plan */
     aoe_plan_options p;
-    size_t classes;         /* result: number of outputs of a cross-encoder; 0: not a cross-encoder */
-    const char *activation; /* result: activation function of a cross-encoder; static string */
-    int no_embeddings;      /* result: 1: the directory can only be opened as a cross-encoder */
+    aoe_train_options train; /* options of the training run of the memory plan, with the defaults of the method */
+    size_t classes;          /* result: number of outputs of a cross-encoder; 0: not a cross-encoder */
+    const char *activation;  /* result: activation function of a cross-encoder; static string */
+    int no_embeddings;       /* result: 1: the directory can only be opened as a cross-encoder */
 } options;
 
 static int parse_method(void *target, const char *text, aoe_error *err) {
@@ -65,11 +68,13 @@ static const cli_option table[] = {
     {.name = "method",
      .kind = CLI_NAMED,
      .value = "NAME",
-     .offset = offsetof(options, p.method),
+     .offset = offsetof(options, method),
      .parse = parse_method,
-     .help = "with --plan or --shape: assume this training method (aoe train --help), whose second encoder is included",
+     .help =
+         "with --plan or --shape: assume this training method with its default options (aoe train --help): the layers and the "
+         "encoders that it adds or removes, but not the generator of diffcse",
      .fallback = "angle"},
-    CLI_OPTION_LORA_R(.offset = offsetof(options, p.lora.r),
+    CLI_OPTION_LORA_R(.offset = offsetof(options, lora.r),
                       "with --plan or --shape: assume training of new LoRA adapters of rank N",
                       "training of the adapters in the model directory, or of all weights if it has no adapters"),
 };
@@ -134,8 +139,11 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     for (size_t i = 0; i < N_PARTS; i++) {
         if (i == FIRST_TRAINING_PART)
             pair(t, " training",
-                 plan->frozen ? o->p.lora.load_8bit ? "LoRA adapters, other weights as int8" : "LoRA adapters" : "");
-        if (i != FIRST_TRAINING_PART || plan->frozen) /* weights are frozen only if adapters are trained */
+                 !plan->frozen                       ? ""
+                 : o->method == AOE_METHOD_INFERSENT ? "word embeddings are not trained"
+                 : o->lora.load_8bit                 ? "LoRA adapters, other weights as int8"
+                                                     : "LoRA adapters");
+        if (i != FIRST_TRAINING_PART || plan->frozen)
             pair_bytes(t, parts[i].name, part_bytes(plan, i));
     }
 }
@@ -219,8 +227,8 @@ static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
     set_size(p, "texts", o->p.n_texts);
     set_size(p, "length", o->p.length);
     set_text(p, "dtype", cli_dtype_name(plan->dtype));
-    if (o->p.lora.r)
-        set_size(p, "lora_r", o->p.lora.r);
+    if (o->lora.r)
+        set_size(p, "lora_r", o->lora.r);
     for (size_t i = 0; i < N_PARTS; i++)
         set_size(p, parts[i].key, part_bytes(plan, i));
     return p;
@@ -305,6 +313,37 @@ static void read_head(options *o, const char *dir, aoe_context *ctx) {
     aoe_model_close(model);
 }
 
+/* Sets o->train to the defaults of the method for the model or shape, with the given adapters. */
+static void set_train_options(options *o, const char *model) {
+    aoe_train_options_defaults(&o->train);
+    aoe_train_method_defaults(&o->train, o->method);
+    o->train.args.model = model;
+    o->train.lora = o->lora;
+    o->p.train = &o->train;
+}
+
+/* Computes the memory plan. A method with prompt templates opens the model with its template, pooling and maximum sequence
+ * length, unless other ones are given. */
+static int plan_memory(aoe_memory_plan *plan, options *o, const aoe_model *model, const char *dir, aoe_context *ctx,
+                       aoe_error *err) {
+    const aoe_model_options *method = &o->train.args.model_options;
+    aoe_model_options with_template = o->model.o;
+    aoe_model *opened;
+    set_train_options(o, dir);
+    if (!method->prompt || o->model.o.prompt || o->model.o.prompt_name)
+        return aoe_model_plan(model, &o->p, plan, err);
+    with_template.prompt = method->prompt;
+    if (!o->length && method->max_length < o->p.length)
+        o->p.length = method->max_length;
+    with_template.pooling = with_template.pooling == AOE_POOLING_AUTO ? method->pooling : with_template.pooling;
+    int code = aoe_model_open(&opened, ctx, dir, &with_template, err);
+    if (code)
+        return code;
+    code = aoe_model_plan(opened, &o->p, plan, err);
+    aoe_model_close(opened);
+    return code;
+}
+
 static int run_info(options *o, const char *dir, aoe_context *ctx) {
     aoe_model *model;
     aoe_model_info info;
@@ -321,7 +360,7 @@ static int run_info(options *o, const char *dir, aoe_context *ctx) {
     int code = 0;
     if (aoe_model_is_cross_encoder(model))
         read_head(o, dir, ctx);
-    if (o->plan && aoe_model_plan(model, &o->p, &plan, &err))
+    if (o->plan && plan_memory(&plan, o, model, dir, ctx, &err))
         code = cli_fail("%s", err.message);
     else if (o->general.json)
         print_json(dir, model, &info, o->plan ? &plan : NULL, o);
@@ -340,6 +379,7 @@ static int run_shape(options *o, aoe_context *ctx) {
         return cli_usage("info", "--shape: %s", err.message);
     o->p.length = o->length ? o->length : shape.positions;
     o->p.dtype = o->model.o.dtype;
+    set_train_options(o, o->shape);
     o->p.storage = o->stored < 0 ? o->p.storage : (aoe_storage)o->stored;
     if (aoe_shape_plan(ctx, &shape, &o->p, &plan, &err))
         return cli_fail("%s", err.message);
@@ -369,7 +409,7 @@ static int check_options(const options *o, const cli_args *args) {
     const char *alone = o->plan || o->shape ? NULL : cli_first_given(args, of_plan, 3);
     if (alone)
         return cli_usage("info", "--%s requires --plan", alone);
-    alone = o->p.lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);
+    alone = o->lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);
     if (alone)
         return cli_usage("info", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
     return CLI_GO;
@@ -380,10 +420,13 @@ static int run_command(int argc, char **argv) {
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
     aoe_plan_options_defaults(&o.p);
+    aoe_train_options_defaults(&o.train);
+    o.method = o.train.method;
+    o.lora = o.train.lora;
     const cli_group groups[] = {
         CLI_GROUP("memory estimate", table, &o),
         {"memory estimate of training with LoRA adapters (with --plan or --shape)", cli_lora_table + 1, CLI_LORA_COUNT - 1,
-         &o.p.lora},
+         &o.lora},
         CLI_GROUP("model", cli_model_table, &o.model),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };

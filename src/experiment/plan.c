@@ -124,9 +124,7 @@ static int plan_model(aoei_plans *p, const aoe_train_options *o, const aoe_model
     options.n_texts =
         p->texts_per_example * (o->cache_chunk && o->cache_chunk < o->batch_size ? o->cache_chunk : o->batch_size);
     options.length = p->longest;
-    options.lora = o->lora;
-    options.method = o->method;
-    options.layer_losses = o->layers.adaptive || o->layers.ese;
+    options.train = o;
     code = aoe_model_plan(m, &options, &plan, err);
     if (code)
         return code;
@@ -162,9 +160,11 @@ int aoei_plan_memory(aoei_plans *p, const aoe_train_options *o, int has_dev, int
                      aoe_error *err) {
     const aoe_model_options *m = &o->args.model_options;
     aoei_buffer key = {0};
-    aoei_buffer_printf(&key, "%d|%d|%s|%s|%d|%d|%zu|%zu|%s|%s|%zu|%zu|%d|%zu|%d|%s|%d|%d", (int)o->method,
-                       o->layers.adaptive || o->layers.ese, o->args.model, m->base ? m->base : "", (int)m->dtype,
-                       (int)m->pooling, m->max_length, m->bidirectional_from, m->prompt ? m->prompt : "",
+    aoei_buffer_printf(&key, "%d|%d|%d|%zu|%zu|%zu|%d|%s|", (int)o->method, o->layers.adaptive || o->layers.ese,
+                       (int)o->args.optimizer, o->lstm_dims, o->bigrams, o->classes, o->no_projection,
+                       o->second_prompt ? o->second_prompt : "");
+    aoei_buffer_printf(&key, "%s|%s|%d|%d|%zu|%zu|%s|%s|%zu|%zu|%d|%zu|%d|%s|%d|%d", o->args.model, m->base ? m->base : "",
+                       (int)m->dtype, (int)m->pooling, m->max_length, m->bidirectional_from, m->prompt ? m->prompt : "",
                        m->prompt_name ? m->prompt_name : "", o->batch_size, o->cache_chunk, o->args.recompute, o->lora.r,
                        o->lora.load_8bit, o->lora.targets ? o->lora.targets : "", has_dev, evaluates_only);
     append_paths(&key, o);

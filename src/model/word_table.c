@@ -53,7 +53,7 @@ int aoei_word_table_select(aoe_model *m, aoe_pooling pooling, int keep_prompt, a
     m->files.config_json = config;
     json_decref(m->files.record);
     m->files.record = NULL;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && m->files.tensors; i++)
         if (i != AOEI_W_WORD)
             m->files.tensors[i] = NULL;
     m->config = words;

@@ -7,19 +7,22 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/options.h"
 #include "encoder/arch.h"
 #include "encoder/shapes.h"
 #include "encoder/slots.h"
-#include "loss/pair_objective.h"
 #include "model/weight_placement.h"
 #include "modeldir/storage.h"
 #include "nn/dtype.h"
 #include "train/methods.h"
 #include "train/pair_step.h"
+#include "train/template_batch.h"
 #include "model/embedder.h"
 #include "model/lora_options.h"
 #include "model/packed_weights.h"
+#include "model/weight_view.h"
+#include "model/word_table.h"
 
 #include <string.h>
 
@@ -43,7 +46,8 @@ static int measure_encoder(encoder_bytes *bytes, const aoe_model *m, size_t n_to
     return rc;
 }
 
-static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *err) {
+/* Sets the sizes of the parameters, and *bytes to the memory that a step takes for them, with their descriptions. */
+static int measure_params(aoe_memory_plan *plan, size_t *bytes, const aoe_model *m, aoe_error *err) {
     aoei_arena arena;
     aoei_params params;
     aoei_arena_measure(&arena);
@@ -51,22 +55,9 @@ static int measure_params(aoe_memory_plan *plan, const aoe_model *m, aoe_error *
     plan->parameters = plan->gradients = params.count * sizeof(float);
     plan->moments = (size_t)aoei_optimizer_moments(m->config.optimizer) * plan->gradients;
     plan->training_packed = params.packed_bytes;
+    *bytes = arena.used;
     aoei_arena_destroy(&arena);
     return rc;
-}
-
-/* Sets plan->objectives to the number of bytes that the objectives need: their workspace, and three arrays of embeddings.
- * The first array contains the embeddings and later their gradients (aoei_pair_step.pooled). The others are host and
- * host_grad. */
-static int measure_objectives(aoe_memory_plan *plan, const aoe_model *m, size_t n_texts, aoe_error *err) {
-    const size_t pairs = n_texts / 2 + n_texts % 2, dims = aoei_vector_dims(&m->config);
-    const size_t workspace = aoei_pair_objective_workspace(pairs, dims);
-    size_t vectors;
-    if (!workspace || aoei_mul_size(3 * 2 * sizeof(float) * dims, pairs, &vectors) ||
-        aoei_add_size(workspace, vectors, &plan->objectives))
-        return aoei_fail(err, AOE_ENOMEM, "the memory for the losses of %zu pairs exceeds SIZE_MAX; plan a smaller batch",
-                         pairs);
-    return 0;
 }
 
 /* Sets plan->evaluation to the bytes of the memory for evaluations: the copy of the best weights, and the embedder. */
@@ -101,9 +92,10 @@ static aoei_st_dtype stored_type(const aoe_model *m, const aoe_plan_options *o, 
 }
 
 /* Sets *in_file to the bytes of the weights that are read directly from the mapped file, and *allocated to the bytes of the
- * weights for which memory is allocated. Adapters are not included. */
+ * weights for which memory is allocated. Adapters are not included. only_frozen: 1: only weights that are not trained are
+ * included. */
 static void measure_weights(size_t *in_file, size_t *allocated, const aoe_model *m, const aoe_plan_options *o,
-                            const aoei_open_mode *p) {
+                            const aoei_open_mode *p, int only_frozen) {
     static const aoe_storage storage_of[] = {[AOEI_ST_F32] = AOE_STORAGE_F32,
                                              [AOEI_ST_F16] = AOE_STORAGE_BF16,
                                              [AOEI_ST_BF16] = AOE_STORAGE_BF16,
@@ -112,7 +104,7 @@ static void measure_weights(size_t *in_file, size_t *allocated, const aoe_model 
     for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
         aoei_slot slot;
         aoei_slot_describe(&m->config, i, &slot);
-        if (slot.absent || slot.adapter)
+        if (slot.absent || slot.adapter || (only_frozen && !slot.frozen))
             continue;
         const aoei_st_dtype type = stored_type(m, o, i, &slot);
         const aoei_weight_placement place = aoei_weight_placement_of(m, p, i, &slot, type, 1);
@@ -135,27 +127,38 @@ static int check(const aoe_model *m, const aoe_plan_options *o, size_t *n_tokens
     return 0;
 }
 
-/* Computes the memory for training. m->config must include the adapters to train. */
-static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_plan_options *o, size_t n_tokens,
-                         aoe_error *err) {
-    const aoei_encoder_mode without_recompute = {.training = 1, .taps = o->layer_losses},
-                            with_recompute = {.training = 1, .taps = o->layer_losses, .recompute = 1};
+/* The model and the step of a training run. */
+typedef struct run {
+    const aoei_method *method;    /* static */
+    const aoe_train_options *o;   /* options of the run, borrowed */
+    aoe_model *model;             /* the model with the adapters and the layers that the run adds; owned */
+    aoei_pair_step_options sizes; /* sizes of a step, without recompute */
+    size_t texts;                 /* maximum number of texts in a batch, including references */
+} run;
+
+/* Computes the memory for training. Sets *plan, except the fields for inference. */
+static int plan_training(aoe_memory_plan *plan, const run *r, const aoe_plan_options *o, aoe_error *err) {
+    const aoe_model *m = r->model;
+    const int layers = r->sizes.layers != NULL;
+    const size_t encoders = m->config.discriminator ? 2 : 1; /* encoders with activations of their own */
+    const aoei_encoder_mode without_recompute = {.training = 1, .taps = layers},
+                            with_recompute = {.training = 1, .taps = layers, .recompute = 1};
     encoder_bytes training = {0}, recompute = {0};
-    size_t in_file, allocated;
+    size_t in_file, allocated, params = 0, arena = 0, other = 0;
     int rc;
-    if ((rc = measure_encoder(&training, m, n_tokens, o->n_texts, o->length, without_recompute, err)) ||
-        (rc = measure_encoder(&recompute, m, n_tokens, o->n_texts, o->length, with_recompute, err)) ||
-        (rc = measure_params(plan, m, err)) || (rc = measure_objectives(plan, m, o->n_texts, err)) ||
+    if ((rc = measure_encoder(&training, m, r->sizes.tokens, r->texts, r->sizes.longest, without_recompute, err)) ||
+        (rc = measure_encoder(&recompute, m, r->sizes.tokens, r->texts, r->sizes.longest, with_recompute, err)) ||
+        (rc = measure_params(plan, &params, m, err)) ||
+        (rc = aoei_pair_step_measure(&arena, &other, m->ctx, &m->config, &r->sizes, err)) ||
         (rc = measure_evaluation(plan, m, err)))
         return rc;
+    training = (encoder_bytes){encoders * training.all, encoders * training.kept};
+    recompute = (encoder_bytes){encoders * recompute.all, encoders * recompute.kept};
     if (aoei_has_frozen_weights(&m->config)) {
-        measure_weights(&in_file, &allocated, m, o, &(aoei_open_mode){.eight_bit = o->lora.load_8bit});
+        measure_weights(&in_file, &allocated, m, o, &(aoei_open_mode){.eight_bit = r->o->lora.load_8bit}, 1);
         plan->frozen = in_file + allocated;
     }
-    if (m->config.discriminator) { /* it has activations of its own */
-        training = (encoder_bytes){2 * training.all, 2 * training.kept};
-        recompute = (encoder_bytes){2 * recompute.all, 2 * recompute.kept};
-    }
+    plan->objectives = arena - params - training.all + other;
     plan->kept = training.kept;
     plan->kept_recompute = recompute.kept;
     plan->working = training.all - training.kept;
@@ -165,7 +168,7 @@ static int plan_training(aoe_memory_plan *plan, const aoe_model *m, const aoe_pl
 
 /* Sets m->config.lora to the adapters that training would use. If o->lora.r is set, these are new adapters; otherwise, they are
  * the adapters of the model. */
-static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
+static int add_adapters(aoe_model *m, const aoe_train_options *o, aoe_error *err) {
     if (o->lora.r)
         return aoei_lora_resolve(&m->config.lora, &o->lora, &m->config, err);
     m->config.lora = m->lora;
@@ -174,15 +177,84 @@ static int plan_adapters(aoe_model *m, const aoe_plan_options *o, aoe_error *err
                : aoei_fail(err, AOE_EARG, "options.lora.load_8bit requires adapters; set options.lora.r");
 }
 
-/* Sets m->config to the encoders that the method trains. */
-static int plan_method(aoe_model *m, const aoe_plan_options *o, aoe_error *err) {
-    const aoei_method *method;
-    const int rc = aoei_method_find(&method, o->method, err);
+/* Creates a copy of m to which layers can be added. from: m with adapters, whose slots the copy has. */
+static int copy_model(aoe_model **copy, const aoe_model *m, const aoe_model *from, aoe_error *err) {
+    const size_t n = aoei_slot_count(&from->config), own = aoei_slot_count(&m->config);
+    aoei_tensor *weights = aoei_calloc(n, sizeof *weights);
+    const aoei_st_tensor **tensors = aoei_calloc(n, sizeof *tensors);
+    int rc = weights && tensors ? AOE_OK : aoei_fail_nomem(err, n * sizeof *weights);
+    if (!rc && m->weights)
+        memcpy(weights, m->weights, (n < own ? n : own) * sizeof *weights);
+    if (!rc)
+        rc = aoei_model_view(copy, from, weights, err);
+    if (!rc)
+        (*copy)->base = m;
+    if (!rc && m->files.base_dir) {
+        (*copy)->files.base_dir = aoei_strdup(m->files.base_dir);
+        rc = (*copy)->files.base_dir ? AOE_OK : aoei_fail_nomem(err, strlen(m->files.base_dir));
+    }
+    if (!rc && m->files.tensors) {
+        memcpy(tensors, m->files.tensors, (n < own ? n : own) * sizeof *tensors);
+        (*copy)->files.tensors = tensors;
+        tensors = NULL;
+    }
+    if (!rc && m->files.config_json) {
+        json_decref((*copy)->files.config_json);
+        (*copy)->files.config_json = aoei_json_copy(m->files.config_json);
+        rc = (*copy)->files.config_json ? AOE_OK : aoei_fail_nomem(err, 1);
+    }
+    aoei_free(weights);
+    aoei_free(tensors);
+    return rc;
+}
+
+/* Adds the empty templates of a method with prompt templates to the sizes of a step. */
+static int add_templates(run *r, aoe_error *err) {
+    aoei_templates t = {0};
+    const size_t n = r->texts / (size_t)r->method->templates;
+    const char *second = r->method->templates > 1 ? r->o->second_prompt : NULL;
+    const int rc = aoei_templates_create(&t, r->model, second, r->sizes.longest, err);
+    if (!rc)
+        aoei_templates_measure(&t, n, &r->sizes.references, &r->sizes.tokens, &r->sizes.longest);
+    r->texts += r->sizes.references;
+    aoei_templates_destroy(&t);
+    return rc;
+}
+
+/* Creates the model of a training run and the sizes of its step. n_tokens: number of tokens of the texts of a batch. */
+static int create_run(run *r, const aoe_model *m, const aoe_train_options *train, const aoe_plan_options *o, size_t n_tokens,
+                      aoe_error *err) {
+    aoe_model adapted = *m; /* a shallow copy; all pointers are borrowed from *m */
+    *r = (run){.o = train};
+    int rc = aoei_method_find(&r->method, train->method, err);
+    if (!rc && r->method->templates && !m->tokenizer)
+        rc = aoei_fail(err, AOE_EARG,
+                       "options.method %s has prompt templates, which require a tokenizer; plan a model directory that has one",
+                       r->method->name);
+    if (!rc)
+        rc = add_adapters(&adapted, train, err);
+    if (!rc)
+        rc = copy_model(&r->model, m, &adapted, err);
+    if (!rc && r->method->words)
+        rc = aoei_word_table_select(r->model, r->method->words, 1, err);
+    if (!rc && r->method->layer)
+        rc = r->method->layer(train, r->model, 0, err);
     if (rc)
         return rc;
-    m->config.discriminator = method->generator;
-    m->config.twin = method->twin || method->generator;
-    return AOE_OK;
+    const int joined = train->method == AOE_METHOD_CROSS_ENCODER;
+    const int labels = (r->method->kinds & AOEI_KIND(PAIRS)) && !r->method->positives_only;
+    r->model->config.optimizer = train->args.optimizer;
+    r->sizes = (aoei_pair_step_options){.pairs = joined ? o->n_texts : o->n_texts / 2 + o->n_texts % 2,
+                                        .arity = joined   ? 1
+                                                 : labels ? 0
+                                                          : 2,
+                                        .tokens = n_tokens,
+                                        .longest = o->length,
+                                        .type = r->model->type,
+                                        .loss = r->method->step_loss,
+                                        .layers = train->layers.adaptive || train->layers.ese ? &train->layers : NULL};
+    r->texts = joined ? r->sizes.pairs : 2 * r->sizes.pairs;
+    return r->method->templates ? add_templates(r, err) : AOE_OK;
 }
 
 void aoe_plan_options_defaults(aoe_plan_options *o) {
@@ -192,20 +264,20 @@ void aoe_plan_options_defaults(aoe_plan_options *o) {
     o->n_texts = 64;
     o->length = AOE_AUTO;
     o->storage = AOE_STORAGE_BF16;
-    o->method = AOE_METHOD_ANGLE;
-    aoe_lora_defaults(&o->lora);
 }
 
 int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
     AOEI_CHECK(err, m, plan);
     AOEI_OPTIONS(aoe_plan_options, o, err);
     aoe_plan_options resolved = *o;
+    aoe_train_options defaults;
+    aoe_train_options_defaults(&defaults);
     if (o->length == AOE_AUTO)
         resolved.length = m->settings.max_length;
     o = &resolved;
     size_t n_tokens;
     encoder_bytes inference = {0};
-    aoe_model planned = *m; /* a shallow copy; all pointers are borrowed from *m */
+    run r = {0};
     *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->type)};
     int rc = check(m, o, &n_tokens, err);
     if (!rc)
@@ -215,16 +287,21 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     plan->weights = m->files.stored_bytes;
     plan->packed = m->memory.converted_bytes + aoei_model_packed_bytes(m);
     plan->activations = inference.all;
-    if (!(rc = plan_adapters(&planned, o, err)))
-        rc = plan_method(&planned, o, err);
-    return rc ? rc : plan_training(plan, &planned, o, n_tokens, err);
+    if (!(rc = create_run(&r, m, o->train ? o->train : &defaults, o, n_tokens, err)))
+        rc = plan_training(plan, &r, o, err);
+    aoe_model_close(r.model);
+    return rc;
 }
 
 int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options *o, aoe_memory_plan *plan, aoe_error *err) {
     AOEI_CHECK(err, ctx, s, plan);
     AOEI_OPTIONS(aoe_plan_options, o, err);
     const size_t length = o->length == AOE_AUTO ? s->positions : o->length;
-    aoe_model m = {.ctx = ctx, .type = aoei_context_type(ctx, o->dtype), .settings = {.max_length = length}};
+    char dir[] = "", prompt[] = "";
+    aoe_model m = {.ctx = ctx,
+                   .files = {.dir = dir},
+                   .type = aoei_context_type(ctx, o->dtype),
+                   .settings = {.pooling = AOE_POOLING_LAST_AVG, .max_length = length, .prompt = prompt}};
     size_t in_file;
     const int rc = aoei_shape_checked(&m.config, s, err);
     if (rc)
@@ -235,6 +312,6 @@ int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options 
         if (!slot.absent)
             m.files.stored_bytes += aoei_storage_bytes(o->storage, slot.rows, slot.cols, slot.vector);
     }
-    measure_weights(&in_file, &m.memory.converted_bytes, &m, o, &(aoei_open_mode){.packed = 1});
+    measure_weights(&in_file, &m.memory.converted_bytes, &m, o, &(aoei_open_mode){.packed = 1}, 0);
     return aoe_model_plan(&m, o, plan, err);
 }

@@ -86,7 +86,8 @@ int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encode
                                                             max_chunk_texts(&s->o), o->longest, mode, err);
         if (discriminator)
             return discriminator;
-        s->discriminator.replacement = *o->replacement;
+        if (o->replacement)
+            s->discriminator.replacement = *o->replacement;
     }
     return aoei_encoder_layout(&s->state, ctx, c, arena, s->o.chunk_tokens, max_chunk_texts(&s->o), o->longest, mode, err);
 }
@@ -106,6 +107,26 @@ static size_t workspace_size(const aoei_pair_step *s) {
                                ? aoei_distill_objective_workspace(shape.examples, shape.dims, max_arity(&s->o))
                                : 1;
     return !loss || !distill ? 0 : loss > distill ? loss : distill;
+}
+
+int aoei_pair_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context *ctx, const aoei_encoder_config *c,
+                           const aoei_pair_step_options *o, aoe_error *err) {
+    aoei_pair_step s = {.ctx = ctx};
+    aoei_arena arena;
+    size_t vectors = 0, differences = 0;
+    aoei_arena_measure(&arena);
+    const int code = aoei_pair_step_layout(&s, ctx, c, o, &arena, err);
+    if (code)
+        return code;
+    const size_t texts = max_arity(o) * o->pairs, workspace = workspace_size(&s);
+    *arena_bytes = arena.used;
+    if (arena.overflow || !workspace ||
+        aoei_mul_size(2 * sizeof(float) * loss_dims(&s), s.o.loss->of_tokens ? o->tokens : texts, &vectors) ||
+        aoei_mul_size(o->references ? texts + o->references : 0, aoei_vector_dims(c) * sizeof(float), &differences) ||
+        aoei_add_size(vectors, differences, &vectors) || aoei_add_size(vectors, workspace, other_bytes))
+        return aoei_fail(err, AOE_ENOMEM, "the memory for a batch of %zu examples exceeds SIZE_MAX; lower options.batch_size",
+                         o->pairs);
+    return AOE_OK;
 }
 
 /* Allocates the buffers outside the arena: the token ids of the batch, and the inputs and outputs of the objectives. */

@@ -105,6 +105,11 @@ void aoei_pair_step_destroy(aoei_pair_step *s); /* accepts a zeroed struct */
 int aoei_pair_step_layout(aoei_pair_step *s, aoe_context *ctx, const aoei_encoder_config *c, const aoei_pair_step_options *o,
                           aoei_arena *arena, aoe_error *err);
 
+/* Sets *arena_bytes to the memory that aoei_pair_step_create takes from the arena, and *other_bytes to the memory of the
+ * embeddings and the workspace of the loss, which are not in the arena. Errors: AOE_ENOMEM (a size exceeds SIZE_MAX). */
+int aoei_pair_step_measure(size_t *arena_bytes, size_t *other_bytes, aoe_context *ctx, const aoei_encoder_config *c,
+                           const aoei_pair_step_options *o, aoe_error *err);
+
 /* Runs the forward and the backward pass for the n examples of the batch in s->buffer. The gradient of the loss is
  * multiplied by scale and added to the gradients of the parameters.
  * - label: [n] labels of the pairs, or NULL if the batch has no labels

@@ -15,21 +15,24 @@
 int aoei_templates_create(aoei_templates *t, const aoe_model *m, const char *second, size_t longest, aoe_error *err) {
     const char *const prompts[AOEI_MAX_TEMPLATES] = {m->settings.prompt, second};
     const size_t count = second ? 2 : 1;
-    size_t most = 0;
+    size_t most = 0, largest = 0; /* number of tokens and index of the longest template */
     int code = AOE_OK;
     *t = (aoei_templates){.count = count};
     for (size_t k = 0; k < count && !code; k++) {
         code = aoei_empty_prompt_create(&t->empty[k], m, prompts[k], err);
-        most = t->empty[k].n > most ? t->empty[k].n : most;
+        if (t->empty[k].n > most) {
+            most = t->empty[k].n;
+            largest = k;
+        }
     }
     if (code)
         return code;
     t->longest = longest > t->empty[0].n ? longest - t->empty[0].n : 0;
     if (t->longest + most > m->config.arch->max_length(&m->config))
         return aoei_fail(err, AOE_EARG,
-                         "a text in the template '%s' can have %zu tokens, but the model has only %zu positions; "
-                         "lower the maximum sequence length",
-                         prompts[count - 1], t->longest + most, m->config.positions);
+                         "a text in the template '%s' can have %zu tokens, but the maximum length of the model is %zu tokens; "
+                         "lower options.max_length",
+                         prompts[largest], t->longest + most, m->config.arch->max_length(&m->config));
     t->row = aoei_malloc_array(count * (t->longest + 1), sizeof *t->row);
     t->text = aoei_malloc_array(t->longest + most, sizeof *t->text);
     return t->row && t->text ? AOE_OK : aoei_fail_nomem(err, t->longest * sizeof *t->row);
@@ -52,6 +55,13 @@ size_t aoei_templates_tokens(const aoei_templates *t, size_t n, size_t tokens) {
     for (size_t k = 0; k < t->count; k++)
         tokens += per_template * t->empty[k].n + (t->empty[k].n > t->empty[0].n ? n * (t->empty[k].n - t->empty[0].n) : 0);
     return tokens;
+}
+
+void aoei_templates_measure(const aoei_templates *t, size_t n, size_t *references, size_t *tokens, size_t *longest) {
+    const size_t first = t->empty[0].n, last = t->empty[t->count - 1].n;
+    *references = aoei_templates_references(t, n);
+    *tokens = aoei_templates_tokens(t, n, *tokens);
+    *longest += last > first ? last - first : 0;
 }
 
 int aoei_templates_check(const aoei_templates *t, const aoei_dataset *d, const char *path, aoe_error *err) {

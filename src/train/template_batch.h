@@ -34,6 +34,9 @@ size_t aoei_templates_references(const aoei_templates *t, size_t n);
 /* Returns the maximum number of tokens of a batch of n texts in all templates, with its references. tokens: maximum number of
  * tokens of the texts in the first template, as often as they occur. */
 size_t aoei_templates_tokens(const aoei_templates *t, size_t n, size_t tokens);
+/* Sets *references to the maximum number of references of a batch of n texts. *tokens and *longest are the maximum number of
+ * tokens of the texts in the first template, as often as they occur, and of one text, and are set to those of the batch. */
+void aoei_templates_measure(const aoei_templates *t, size_t n, size_t *references, size_t *tokens, size_t *longest);
 /* Fills the buffer with the texts texts[n] of the data set in each template, followed by their references. reference: [count n]
  * receives the row of the reference of each text. first: number of the first text in the step. Returns the number of
  * references.

@@ -35,12 +35,18 @@ cp -r model prefix/share/aoe/models/default
 found
 # JSON contains the shortest decimal number that is converted to the same value.
 "$AOE" info model --json | grep -o '"dropout":[0-9.]*'
-# The second encoder of a method has parameters of its own, and that of diffcse also activations.
+# The second encoder of a method has parameters of its own, and that of diffcse also activations. dan trains word embeddings and
+# bigrams without the encoder, infersent an LSTM.
 kept=$("$AOE" info --shape bert-tiny --texts 8 --length 16 --json | sed 's/.*"kept":\([0-9]*\).*/\1/')
-for method in angle ct diffcse; do
+for method in angle ct diffcse dan infersent; do
     "$AOE" info --shape bert-tiny --texts 8 --length 16 --method $method --json | sed 's/.*"parameters":\([0-9]*\).*"kept":\([0-9]*\).*/\1 \2/' |
         awk -v method=$method -v kept="$kept" '{ print method, $1, $2 / kept }'
 done
 code=0
 "$AOE" info -m model --method ct || code=$?
 echo "exit code $code"
+"$AOE" info -m model --plan --method infersent | grep '^ training'
+sizes() { "$AOE" info -m model --plan --texts 8 --json "$@" | grep -o '"texts":8,"length":[0-9]*'; }
+sizes --method promptbert
+sizes --method promptbert --length 20
+fails "$AOE" info --shape bert-tiny --method promptbert

@@ -681,13 +681,16 @@ static void plans_memory(void **state) {
     for (int way = 0; way < 4; way++) {
         const aoe_dtype dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
         aoe_plan_options o;
+        aoe_train_options train;
         aoe_memory_plan p;
         aoei_arena arena;
         aoei_params params;
         aoe_plan_options_defaults(&o);
+        aoe_train_options_defaults(&train);
         o.n_texts = 4;
         o.length = 8;
-        o.lora.load_8bit = way / 2;
+        train.lora.load_8bit = way / 2;
+        o.train = &train;
         aoe_model *packed = open_as(adapters, dtype, &inference),
                   *m = open_as(adapters, dtype, &(aoei_open_mode){.eight_bit = way / 2});
         assert_int_equal(aoe_model_plan(packed, &o, &p, NULL), 0);
@@ -719,18 +722,21 @@ static void plans_memory(void **state) {
     assert_int_equal(aoe_init(test_model_context, made, &init, NULL, NULL), 0);
     for (int way = 0; way < 4; way++) {
         aoe_plan_options o;
+        aoe_train_options train;
         aoe_memory_plan a, b;
         aoe_plan_options_defaults(&o);
+        aoe_train_options_defaults(&train);
         o.n_texts = 4;
         o.length = 16;
         o.dtype = way % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
-        o.lora.r = way / 2 ? 4 : 0;
+        train.lora.r = way / 2 ? 4 : 0;
+        o.train = &train;
         aoe_model *m = open_as(made, o.dtype, &inference);
         assert_string_equal(m->files.storage, "BF16");
         assert_int_equal(aoe_model_plan(m, &o, &a, NULL), 0);
         assert_int_equal(aoe_shape_plan(test_model_context, &init.shape, &o, &b, NULL), 0);
         assert_memory_equal(&a, &b, sizeof a);
-        assert_int_equal(a.frozen > 0, o.lora.r > 0);
+        assert_int_equal(a.frozen > 0, train.lora.r > 0);
         aoe_model_close(m);
     }
     free(text);

@@ -283,6 +283,7 @@ static size_t planned(int cross_encoder, size_t *hidden) {
     aoe_context *ctx = tiny_context(1);
     aoe_model_options o;
     aoe_plan_options p;
+    aoe_train_options train;
     aoe_memory_plan plan;
     aoe_model_info info;
     aoe_model *m;
@@ -291,7 +292,9 @@ static size_t planned(int cross_encoder, size_t *hidden) {
     aoe_plan_options_defaults(&p);
     o.cross_encoder = cross_encoder;
     o.dtype = AOE_DTYPE_F32;
-    p.lora.r = 2;
+    aoe_train_options_defaults(&train);
+    train.lora.r = 2;
+    p.train = &train;
     if (aoe_model_open(&m, ctx, "tests/golden/cross_encoders/bert", &o, &err) || aoe_model_plan(m, &p, &plan, &err))
         fail_msg("%s", err.message);
     aoe_model_get_info(m, &info);

@@ -331,16 +331,16 @@ static size_t training_bytes(const aoe_model *m, size_t n_texts, size_t length, 
     const aoei_pair_step_options o = {
         .pairs = n_texts / 2, .tokens = n_texts * length, .longest = length, .type = m->type, .recompute = recompute};
     assert_int_equal(aoei_pair_step_create(&step, test_model_context, &m->config, &o, NULL), 0);
-    /* subtracts the parts of the arena that the plan does not include: padding, and the arrays of tensors and of optimizer
-     * segments; adds the memory outside the arena */
-    const size_t vectors = n_texts * m->config.hidden * sizeof(float), pooled = (vectors + 63) / 64 * 64;
+    /* subtracts the parts of the arena that the plan does not include: the arrays of tensors and of optimizer segments; adds
+     * the memory outside the arena */
+    const size_t vectors = n_texts * m->config.hidden * sizeof(float);
     const size_t slots = step.params.n_slots, views = 4 * ((slots * sizeof(aoei_tensor) + 63) / 64 * 64),
                  segments = (slots * sizeof(aoei_optimizer_segment) + 63) / 64 * 64, host = 2 * vectors + step.workspace_bytes,
                  bytes = step.arena.used;
     *kept = step.state.kept_bytes;
     assert_int_equal(step.arena.used, step.arena.size);
     aoei_pair_step_destroy(&step);
-    return bytes - pooled + vectors - views - segments + host;
+    return bytes - views - segments + host;
 }
 
 /* Asserts that the memory plan equals the number of bytes that are actually allocated. */
