@@ -33,10 +33,6 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
     return aoei_check_classes(o, file->path, d, "dan", "choose another method, such as sbert-regression", err);
 }
 
-static int describe(const aoe_train_options *o, json_t *record) {
-    return json_object_set_new(record, "bigrams", json_integer((json_int_t)o->bigrams)) | aoei_describe_features(o, record);
-}
-
 /* Adds the bigrams and the dense layers, unless the model already consists of word embeddings with dense layers, and the
  * classifier. */
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
@@ -52,6 +48,11 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
             "a model without them",
             o->args.model, m->config.n_kernels ? "convolutions" : "an LSTM");
     const int is_new = !m->config.n_modules && !m->config.bigrams;
+    if (!is_new && o->bigrams != m->config.bigrams && o->bigrams != AOEI_DEFAULT_BIGRAMS)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: options.bigrams is %zu, but the model has %zu embeddings of bigrams, whose number cannot change; "
+                         "leave out the option or start from another model",
+                         o->args.model, o->bigrams, m->config.bigrams);
     if (!(code = aoei_model_train_words(m, is_new ? o->bigrams : 0, err)) && is_new)
         code = aoei_model_add_modules(m, dense, sizeof dense / sizeof *dense, o->args.seed, err);
     return code ? code : aoei_add_layered_classifier(o, m, highest, err);
@@ -65,7 +66,7 @@ const aoei_method aoei_method_dan = {.name = "dan",
                                      .words = AOE_POOLING_LAST_AVG,
                                      .defaults = defaults,
                                      .check = check,
-                                     .describe = describe,
+                                     .describe = aoei_describe_features,
                                      .load = aoei_load_classes,
                                      .step_loss = &aoei_loss_of_layered_classes,
                                      .file_loss = check_labels,

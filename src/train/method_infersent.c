@@ -39,10 +39,6 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
     return aoei_check_classes(o, file->path, d, "infersent", "choose another method, such as sbert-regression", err);
 }
 
-static int describe(const aoe_train_options *o, json_t *record) {
-    return json_object_set_new(record, "lstm_dims", json_integer((json_int_t)o->lstm_dims)) | aoei_describe_features(o, record);
-}
-
 /* Adds the LSTM, unless the model has one, and the classifier. */
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     int code = AOE_OK;
@@ -51,6 +47,11 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
                          "%s: the model has modules after its word embeddings that options.method infersent does not support; "
                          "start from a model without them, or with an LSTM",
                          o->args.model);
+    if (m->config.lstm_dims && o->lstm_dims != m->config.lstm_dims && o->lstm_dims != AOEI_DEFAULT_LSTM)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: options.lstm_dims is %zu, but the LSTM of the model has %zu outputs per direction, whose number "
+                         "cannot change; leave out the option or start from another model",
+                         o->args.model, o->lstm_dims, m->config.lstm_dims);
     if (!m->config.lstm_dims && (code = aoei_model_add_lstm(m, o->lstm_dims, o->args.seed, err)))
         return code;
     return aoei_add_layered_classifier(o, m, highest, err);
@@ -64,7 +65,7 @@ const aoei_method aoei_method_infersent = {.name = "infersent",
                                            .words = AOE_POOLING_LAST_MAX,
                                            .defaults = defaults,
                                            .check = check,
-                                           .describe = describe,
+                                           .describe = aoei_describe_features,
                                            .load = aoei_load_classes,
                                            .step_loss = &aoei_loss_of_layered_classes,
                                            .file_loss = check_labels,

@@ -21,6 +21,8 @@
 #include "train/pair_task.h"
 #include "train/batch_plan.h"
 #include "train/method_cross_encoder.h"
+#include "train/method_dan.h"
+#include "train/method_infersent.h"
 #include "train/methods.h"
 #include "train/saved_parts.h"
 #include "train/teacher.h"
@@ -72,8 +74,8 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->w_teacher = 1;
     o->label_max = AOE_AUTO;
     o->negatives = 7;
-    o->lstm_dims = 2048;
-    o->bigrams = 65536;
+    o->lstm_dims = AOEI_DEFAULT_LSTM;
+    o->bigrams = AOEI_DEFAULT_BIGRAMS;
     o->w_detection = 0.005;
     o->mask_rate = 0.3;
     o->classes = AOE_AUTO;
@@ -421,10 +423,7 @@ static int has_views(const pair_task *p) {
 static void measure_templates(const pair_task *p, size_t pairs, aoei_pair_step_options *step) {
     const aoei_templates *t = &p->templates;
     const size_t texts = p->arity / t->count; /* of an example, which occur in each template */
-    const size_t first = t->empty[0].n, last = t->empty[t->count - 1].n;
-    step->references = aoei_templates_references(t, texts * pairs);
-    step->tokens = aoei_templates_tokens(t, texts * pairs, step->tokens);
-    step->longest += last > first ? last - first : 0;
+    aoei_templates_measure(t, texts * pairs, &step->references, &step->tokens, &step->longest);
     if (step->chunk_pairs)
         step->chunk_tokens = aoei_templates_tokens(t, texts * step->chunk_pairs, step->chunk_tokens);
 }

@@ -22,6 +22,9 @@ echo 'a small test' >texts.txt
 "$AOE" train -q -m inf -d "$SRC/examples/train.tsv" -o further --batch-size 16 --max-steps 2 -t 1 >/dev/null
 cmp inf/model.safetensors further/model.safetensors
 cmp -s inf/1_LSTM/model.safetensors further/1_LSTM/model.safetensors || echo "angle trains the LSTM"
+"$AOE" train -q -m inf -d nli.tsv -o longer --method infersent --max-steps 1 -t 1 >/dev/null
+grep -o '"lstm_dims": *[^,]*' longer/aoe.json
+fails "$AOE" train -q -m inf -d nli.tsv -o out --method infersent --lstm-dims 8 --max-steps 1 -t 1
 # Word vectors as the start.
 printf 'the 1 2 0 1\na 3 4 1 0\nof 5 6 2 1\nis 0 1 2 3\nman 4 4 1 2\n' >glove.txt
 "$AOE" convert -q glove.txt -o glove >/dev/null
