@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Implements aoe_average, which writes a model whose weights are the mean of the weights of several models ("model soups",
  * Wortsman et al., ICML 2022). Each row is read and averaged when it is written, so the models may be larger than memory. The
- * configuration, the settings and the tokenizer are copied from the first model. The training record contains the names of all
- * models.
+ * configuration, the settings and the tokenizer are copied from the first model; the settings that change embeddings must be
+ * equal. The training record contains the names of all models.
  */
 #include <string.h>
 
@@ -64,7 +64,38 @@ static json_t *copy_relevant_config(const aoe_model *m) {
     return copy;
 }
 
-/* Returns an error if the models a and b have different configurations or different vocabularies. */
+/* Returns 1 if the weights of the models have the same shapes. */
+static int same_shapes(const aoe_model *a, const aoe_model *b) {
+    const size_t n = aoei_slot_count(&a->config);
+    int same = n == aoei_slot_count(&b->config);
+    for (size_t i = 0; i < n && same; i++) {
+        aoei_slot s, t;
+        aoei_slot_describe(&a->config, i, &s);
+        aoei_slot_describe(&b->config, i, &t);
+        same = s.absent == t.absent && (s.absent || (s.rows == t.rows && s.cols == t.cols));
+    }
+    return same;
+}
+
+/* Returns the name of a setting that changes embeddings and differs between the models, or NULL if there is none. */
+static const char *different_setting(const aoe_model *a, const aoe_model *b) {
+    const aoei_settings *s = &a->settings, *t = &b->settings;
+    const int same_prompt = strcmp(s->prompt, t->prompt) == 0 && s->exclude_prompt == t->exclude_prompt &&
+                            s->subtract_empty_prompt == t->subtract_empty_prompt;
+    const int same_mask =
+        s->bidirectional == t->bidirectional && (!s->bidirectional || s->bidirectional_from == t->bidirectional_from);
+    const int same_layers = strcmp(a->modules_text, b->modules_text) == 0 && same_shapes(a, b);
+    return s->pooling != t->pooling             ? "poolings"
+           : !same_prompt                       ? "prompts"
+           : !same_layers                       ? "layers"
+           : s->normalize != t->normalize       ? "normalizations"
+           : s->truncate_dim != t->truncate_dim ? "embedding sizes"
+           : s->lowercase != t->lowercase       ? "lowercase settings"
+           : !same_mask                         ? "attention masks"
+                                                : NULL;
+}
+
+/* Returns an error if the models a and b have different configurations, settings or vocabularies. */
 static int check_compatible(const aoe_model *a, const aoe_model *b, aoe_error *err) {
     json_t *config_a = copy_relevant_config(a), *config_b = copy_relevant_config(b);
     const int copied = config_a && config_b, equal = copied && json_equal(config_a, config_b);
@@ -77,6 +108,11 @@ static int check_compatible(const aoe_model *a, const aoe_model *b, aoe_error *e
             err, AOE_EARG,
             "%s and %s have different config.json files; only models of the same architecture and size can be averaged",
             a->files.dir, b->files.dir);
+    const char *setting = different_setting(a, b);
+    if (setting)
+        return aoei_fail(err, AOE_EARG,
+                         "%s and %s have different %s; only models that compute embeddings in the same way can be averaged",
+                         a->files.dir, b->files.dir, setting);
     if (!a->tokenizer != !b->tokenizer)
         return aoei_fail(err, AOE_EARG, "%s and %s: only one of these models has a tokenizer; add the missing tokenizer files",
                          a->files.dir, b->files.dir);

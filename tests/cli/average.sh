@@ -18,6 +18,16 @@ fails "$AOE" merge run-1 run-2 -o mean
 fails "$AOE" merge run-1 run-2 -o run-2
 fails "$AOE" merge run-1 missing -o new
 fails "$AOE" merge run-1 -o new
+# Settings that change embeddings must be equal.
+"$AOE" train -q -m start -d train.tsv --max-steps 2 --pooling cls -o pooled -t 1 >/dev/null
+fails "$AOE" merge run-1 pooled -o new
+"$AOE" train -q -m start -d train.tsv --max-steps 2 --prompt 'query: {text}' -o prompted -t 1 >/dev/null
+fails "$AOE" merge run-1 prompted -o new
+"$AOE" train -q -m start -d train.tsv --max-steps 2 --method simcse-sup -o dense -t 1 >/dev/null
+fails "$AOE" merge run-1 dense -o new
+"$AOE" train -q -m start -d train.tsv --max-steps 2 --method simcse-sup --seed 1 -o dense-1 -t 1 >/dev/null
+"$AOE" merge -q dense dense-1 -o mean-dense
+"$AOE" info mean-dense | grep '^dense layer'
 tiny_model other --positions 32
 fails "$AOE" merge run-1 other -o new
 ls -d new 2>/dev/null || echo 'nothing written'

@@ -91,8 +91,11 @@ static void averages_the_weights(void **state) {
     make_tokens();
     char *paths[3] = {make("a", 2, 1, "tokens"), make("b", 2, 2, "tokens"), make("c", 2, 3, "tokens")};
     aoe_model *models[3] = {open_at(paths[0]), open_at(paths[1]), open_at(paths[2])};
-    char *to = test_path(test_dir, "mean"),
-         *settings = test_write_text(paths[0], "aoe.json", "{\"format_version\": 1, \"pooling\": \"cls\", \"max_length\": 7}");
+    char *to = test_path(test_dir, "mean");
+    for (int i = 0; i < 3; i++)
+        free(test_write_text(paths[i], "aoe.json",
+                             i ? "{\"format_version\": 1, \"pooling\": \"cls\", \"max_length\": 9}"
+                               : "{\"format_version\": 1, \"pooling\": \"cls\", \"max_length\": 7}"));
     aoe_convert_options o;
     aoe_convert_result r;
     aoe_error err;
@@ -102,8 +105,8 @@ static void averages_the_weights(void **state) {
     assert_string_equal(r.to, "F32");
     check_mean(to, models, 3, 0);
     aoe_model *mean = open_at(to);
-    assert_int_equal(mean->settings.pooling, AOE_POOLING_CLS); /* a setting of the first model */
-    assert_int_equal(mean->settings.max_length, 7);
+    assert_int_equal(mean->settings.pooling, AOE_POOLING_CLS);
+    assert_int_equal(mean->settings.max_length, 7); /* a setting of the first model */
     aoe_model_close(mean);
     o.storage = AOE_STORAGE_BF16;
     assert_int_equal(aoe_average(test_model_context, (const char *const *)paths, 2, to, &o, NULL, &err), AOE_EEXIST);
@@ -114,7 +117,6 @@ static void averages_the_weights(void **state) {
         aoe_model_close(models[i]);
         free(paths[i]);
     }
-    free(settings);
     free(to);
 }
 
@@ -149,6 +151,21 @@ static void rejects_models_that_differ(void **state) {
     vocabulary = test_write_text(renamed_token, "vocab.txt", text);
     expect_rejected(a, deeper, "different config.json files");
     expect_rejected(a, renamed_token, "different vocabularies");
+    static const struct {
+        const char *setting, *name;
+    } settings[] = {{"\"pooling\": \"cls\"", "poolings"},
+                    {"\"prompts\": {\"default\": \"query: {text}\"}", "prompts"},
+                    {"\"normalize\": true", "normalizations"},
+                    {"\"lowercase\": true", "lowercase settings"}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        char contents[128], message[64];
+        char *other = make(settings[i].name, 2, 1, "tokens");
+        snprintf(contents, sizeof contents, "{\"format_version\": 1, %s}", settings[i].setting);
+        snprintf(message, sizeof message, "have different %s;", settings[i].name);
+        free(test_write_text(other, "aoe.json", contents));
+        expect_rejected(a, other, message);
+        free(other);
+    }
     expect_rejected(a, adapters, "a directory of adapters cannot be averaged");
     expect_rejected(a, a, "are the same model; give each model once");
     expect_rejected(a, test_dir, "no config.json");
