@@ -3,8 +3,8 @@
  * if the module has weights, model.safetensors:
  * - Dense: config.json with the keys in_features, out_features, bias, activation_function and use_residual; the tensors
  *   linear.weight [out_features, in_features], linear.bias [out_features] and residual.weight [out_features, in_features]
- * - LayerNorm: config.json with the keys dimension and eps, which only aoe has (1e-5 if it is missing); the tensors norm.weight
- * [dimension] and norm.bias [dimension]
+ * - LayerNorm: config.json with the keys dimension and eps, which only aoe has (1e-5 if it is missing); the tensors
+ *   norm.weight [dimension] and norm.bias [dimension]
  * - Dropout: config.json with the key dropout
  * - Flow: config.json with the keys levels, depth and width; the tensor parameters [aoei_flow_parameters] (nn/flow.h)
  */

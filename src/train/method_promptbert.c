@@ -8,8 +8,6 @@
  */
 #include "train/method_promptbert.h"
 
-#include <limits.h>
-
 #include "base/alloc.h"
 #include "base/error.h"
 #include "encoder/slots.h"
@@ -50,8 +48,8 @@ static int check_common(const aoe_train_options *o, const char *name, aoe_error 
     if (o->layers.adaptive || o->layers.ese)
         return aoei_fail(
             err, AOE_EARG,
-            "options.layers.adaptive and options.layers.ese: options.method %s compares vectors from which those of "
-            "empty templates have been subtracted; choose another method",
+            "options.layers.adaptive and options.layers.ese: options.method %s does not support losses on hidden states; "
+            "choose another method",
             name);
     for (size_t i = 0; i < o->n_data; i++)
         if (o->data[i].prompt || o->data[i].doc_prompt)
@@ -81,11 +79,12 @@ static int check_model(const aoe_train_options *o, const aoe_model *m, int has_d
     (void)has_dropout;
     if (!m->config.layers || m->config.score_buckets || m->config.relative.span || m->config.alibi)
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: the method gives the tokens of an empty template the positions that they have after a "
-                         "text, but %s; choose a model with position embeddings or rotary positions, such as BERT or RoBERTa",
+                         "%s: %s, but options.method %s requires position embeddings or rotary positions; choose another "
+                         "model, such as BERT or RoBERTa",
                          o->args.model,
-                         m->config.layers ? "the attention of the model depends on the distances of tokens"
-                                          : "the model has none");
+                         m->config.layers ? "the attention of the model depends on the distances between tokens"
+                                          : "the model consists of word embeddings",
+                         o->method == AOE_METHOD_PROMPTBERT ? "promptbert" : "promptbert-sup");
     return AOE_OK;
 }
 
@@ -169,11 +168,12 @@ static int add_transform(aoe_model *m, const aoe_model *from, uint64_t seed, aoe
     return code;
 }
 
-/* Adds the transform of the masked-LM head, unless the model already has it. */
+/* Adds the transform of the masked-LM head, which is that of the base model if the model consists of adapters, unless the model
+ * already has it. */
 static int transform(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     aoe_model *from;
     aoe_model_options options;
-    char dir[PATH_MAX];
+    const char *dir = m->files.base_dir ? m->files.base_dir : m->files.dir;
     (void)highest;
     if (m->settings.subtract_empty_prompt)
         return AOE_OK;
@@ -184,9 +184,7 @@ static int transform(const aoe_train_options *o, aoe_model *m, double highest, a
                          o->args.model);
     aoe_model_options_defaults(&options);
     options.dtype = AOE_DTYPE_F32;
-    int code = aoe_model_find(dir, sizeof dir, o->args.model, err);
-    if (!code)
-        code = aoei_model_open_mlm(&from, m->ctx, dir, &options, o->args.seed, err);
+    int code = aoei_model_open_mlm(&from, m->ctx, dir, &options, o->args.seed, err);
     if (code)
         return code;
     code = add_transform(m, from, o->args.seed, err);

@@ -268,12 +268,16 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     return code;
 }
 
-/* Logs the pooling, the data type and the instruction set. Logs a warning if sentence-transformers does not support the
- * pooling or the flow. */
+/* Logs the pooling, the data type and the instruction set. */
 static void log_settings(const aoei_trainer *t) {
     char text[512];
     aoe_model_describe(t->base, text, sizeof text);
     aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s", text);
+}
+
+/* Logs a warning if sentence-transformers does not support the pooling or a module of the model that will be saved. */
+static void log_limitation(const aoei_trainer *t) {
+    char text[512];
     const aoei_settings *s = &t->base->settings;
     const char *limitation = !aoei_settings_portable(s) ? aoei_settings_limits(s, text, sizeof text) : NULL;
     if (limitation && t->task->embeds)
@@ -293,9 +297,10 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
         code = open_base(t, checkpoint, err);
     if (!code) {
         log_settings(t);
-        code = task->load(task, t, err);
+        code = task->load(task, t, err); /* adds the layers of the method */
     }
     if (!code) {
+        log_limitation(t);
         aoei_encoder_config *c = &t->base->config;
         for (size_t i = 0; i < c->n_modules && c->classes && !aoei_is_auto(o->dropout); i++)
             c->modules[i].dropout = o->dropout;

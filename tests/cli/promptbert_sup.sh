@@ -24,6 +24,10 @@ printf 'a small test\nanother test of a much longer text\ntest\n' >texts.txt
 while read -r line; do echo "$line" | "$AOE" embed -q -m sup --dtype f32 -t 2; done <texts.txt | cmp - first.jsonl
 "$AOE" train -q -m sup -d triplets.tsv -o further --method promptbert-sup --max-steps 1 -t 1 >/dev/null 2>&1
 "$AOE" info -m further | grep '^dense layer'
+# The head of the base model is used if training starts from adapters.
+"$AOE" train -q -m mlm -d triplets.tsv -o adapters --method simcse-sup --no-projection --lora-r 2 --max-steps 1 -t 1 >/dev/null 2>&1
+"$AOE" train -q -m adapters -d triplets.tsv -o adapted --method promptbert-sup --max-steps 1 -t 1 >/dev/null 2>&1
+"$AOE" info -m adapted | grep '^dense layer'
 "$AOE" train --method promptbert-sup --help | tr '\n' ' ' | grep -o 'PromptBERT, Jiang *et *al. *2022'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0
@@ -41,3 +45,5 @@ fails "$AOE" train -q -m sup -d texts.txt -o out --method promptbert
 fails "$AOE" embed -q -m sup --pooling cls texts.txt
 fails "$AOE" embed -q -m sup --prompt 'a {text}' texts.txt
 fails "$AOE" whiten -q -m sup -o out texts.txt
+# The start of training warns that other programs do not subtract the embedding of the empty prompt.
+"$AOE" train -m mlm -d triplets.tsv -o out --method promptbert-sup --max-steps 1 -t 1 2>&1 >/dev/null | grep -o 'they do not subtract the embedding.*'
