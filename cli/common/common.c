@@ -61,6 +61,11 @@ int cli_parse_pooling(void *target, const char *text, aoe_error *err) {
     return aoe_pooling_parse(target, text, err);
 }
 
+static const char *pooling_name(const void *target) {
+    const aoe_pooling pooling = *(const aoe_pooling *)target;
+    return pooling == AOE_POOLING_AUTO ? NULL : aoe_pooling_name(pooling);
+}
+
 #define AT(type, field) .offset = offsetof(type, field)
 
 const cli_option cli_general_table[CLI_SEEDED_COUNT] = {
@@ -135,6 +140,7 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      .value = "NAME",
      AT(cli_model_options, o.pooling),
      .parse = cli_parse_pooling,
+     .name_of = pooling_name,
      .help = CLI_POOLING_HELP,
      .fallback = "from the model directory, otherwise " CLI_DEFAULT_POOLING},
     {.name = "normalize",

@@ -31,11 +31,21 @@ static void print_wrapped(const char *text, int at) {
     putchar('\n');
 }
 
-/* Writes the default of an option to out[size]. The default is the text o->fallback; if o->fallback is NULL, it is the current
- * value of *target. Writes "" if the option has no default. */
+/* Returns 1 if the default of an option with the text o->fallback is nevertheless the value of *target, because a method or
+ * command sets it. */
+static int is_set(const cli_option *o, const void *target) {
+    const char *name = o->kind == CLI_TEXT                  ? *(const char *const *)target
+                       : o->kind == CLI_NAMED && o->name_of ? o->name_of(target)
+                                                            : NULL;
+    const size_t n = o->kind == CLI_SIZE ? *(const size_t *)target : 0;
+    return *o->fallback && (name || (n && n != AOE_AUTO));
+}
+
+/* Writes the default of an option to out[size]. The default is the text o->fallback; if o->fallback is NULL or a value is set,
+ * it is the current value of *target. Writes "" if the option has no default. */
 static void default_text(char *out, size_t size, const cli_option *o, const void *target) {
     out[0] = 0;
-    if (o->fallback) {
+    if (o->fallback && !is_set(o, target)) {
         snprintf(out, size, "%s", o->fallback);
         return;
     }
@@ -60,9 +70,12 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
             if (i == *(const int *)target)
                 snprintf(out, size, "%s", o->choices[i]);
         break;
+    case CLI_NAMED:
+        if (o->name_of && o->name_of(target))
+            snprintf(out, size, "%s", o->name_of(target));
+        break;
     case CLI_FLAG:
     case CLI_TEXTS:
-    case CLI_NAMED:
         break;
     }
 }

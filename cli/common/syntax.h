@@ -32,13 +32,17 @@ typedef struct cli_texts {
 /* Parses a text and sets *target. Returns 0, or an error code after setting *err. */
 typedef int (*cli_parse_fn)(void *target, const char *text, aoe_error *err);
 
+/* Returns the name of the value *target, or NULL if it is not set. The name is borrowed. */
+typedef const char *(*cli_name_fn)(const void *target);
+
 typedef struct cli_option {
     const char *name;  /* long name without the two dashes */
     const char *value; /* name of the value in --help, for example "FILE"; NULL for flags */
     /* description for --help, without a full stop; NULL: --help does not list the option, which is an old name of another
      * option */
     const char *help;
-    /* text that --help shows as the default; NULL: the value of the target is shown; "": no default is shown */
+    /* text that --help shows as the default; NULL: the value of the target is shown; "": no default is shown. If the default of
+     * the target is a text, a size or a named value that is set, this value is shown instead */
     const char *fallback;
     /* name of the library's option field without "options.", for example "lora.r"; NULL: the field has the name of the
      * option with each '-' replaced by '_' */
@@ -48,6 +52,7 @@ typedef struct cli_option {
     /* CLI_SIZE and CLI_REAL: minimum and maximum value; if both are 0, all non-negative values are permitted */
     double min, max;
     cli_parse_fn parse;         /* CLI_NAMED: parses the value */
+    cli_name_fn name_of;        /* CLI_NAMED: returns the name of the value for --help; NULL: --help shows only the fallback */
     const char *const *choices; /* CLI_CHOICE: names of the values 0, 1, 2 and so on, NULL-terminated */
     const char *noun;           /* CLI_CHOICE: word for the names in messages, for example "format" */
     cli_kind kind;

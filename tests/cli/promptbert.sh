@@ -37,3 +37,5 @@ fails "$AOE" train -q -m start -d train.tsv 'prompt=x {text}' -o out --method pr
 fails "$AOE" train -q -m start -d train.tsv -o out --method promptbert --max-length 8
 echo 'a [MASK] b' >mask.txt
 fails "$AOE" train -q -m start -d mask.txt -o out --method promptbert
+# The help contains the defaults of the method.
+"$AOE" train --method promptbert --help | tr -s '\n ' ' ' | grep -o 'default: \(This sentence[^)]*\|42\|mask\)'
