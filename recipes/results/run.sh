@@ -220,8 +220,10 @@ retrieval() { # mean and standard deviation over the seeds, for the models of th
 pivot='
     !($1 in seen) { seen[$1]; row[++rows] = $1 }
     !($2 in known) { known[$2]; column[++columns] = $2 }
+    $3 !~ /^-?[0-9]/ { print "run.sh: " $1 ", " $2 ": the score is " $3 >"/dev/stderr"; exit failed = 1 }
     { n[$1, $2]++; sum[$1, $2] += $3; square[$1, $2] += $3 * $3 }
     END {
+        if (failed) exit 1
         head = "| " first " |"; line = "| --- |"
         for (c = 1; c <= columns; c++) { head = head " " column[c] " |"; line = line " ---: |" }
         print head "\n" line

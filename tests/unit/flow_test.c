@@ -267,11 +267,51 @@ static void examples_of_tables(void **state) {
     free(pairs);
 }
 
+/* Writes a static model, whose component `constant` has the same value for all tokens, unless it is D. Returns its path, which
+ * the caller frees. */
+static char *write_static(const char *name, size_t constant) {
+    char *fixed = test_path(dir, name), *vocab = test_path(bert, "vocab.txt"), *list = test_read(vocab, NULL);
+    assert_int_equal(aoei_make_dir(fixed, NULL), 0);
+    char *weights = test_path(fixed, "model.safetensors");
+    free(test_write_text(fixed, "vocab.txt", list));
+    const aoei_st_entry entry = {"embeddings", AOEI_ST_F32, 2, {tiny_vocab(), D}};
+    aoei_st_writer *w;
+    assert_int_equal(aoei_st_writer_open(&w, weights, &entry, 1, NULL), 0);
+    for (size_t i = 0; i < tiny_vocab() * D; i++) {
+        const float v = i % D == constant ? 0.25f : (float)sin(1.7 * (double)(i % 997) + (double)i / 97);
+        assert_int_equal(aoei_st_writer_write(w, &v, sizeof v, NULL), 0);
+    }
+    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    free(vocab);
+    free(list);
+    free(weights);
+    return fixed;
+}
+
+/* A component that is the same in all embeddings does not make the training diverge. */
+static void constant_component(void **state) {
+    (void)state;
+    char *fixed = write_static("constant", 3);
+    aoe_flow_options o = defaults();
+    aoe_flow_result r;
+    o.epochs = 5;
+    fit(fixed, &o, &r, 1);
+    assert_true(isfinite(r.bits_start) && r.bits < r.bits_start);
+    size_t n, size;
+    char *one = bytes_of("2_Flow/model.safetensors", &n);
+    fit(fixed, &o, &r, 3);
+    char *three = bytes_of("2_Flow/model.safetensors", &size);
+    assert_true(n == size && !memcmp(one, three, n));
+    free(one);
+    free(three);
+    free(fixed);
+}
+
 /* Tests a model with adapters, a static model with texts without tokens, and copies of a model with a flow. */
 static void other_models(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(1);
-    char *adapters = test_path(dir, "adapters"), *fixed = test_path(dir, "static"), *copy = test_path(dir, "copy");
+    char *adapters = test_path(dir, "adapters"), *fixed = write_static("static", D), *copy = test_path(dir, "copy");
     tiny_adapters_write(ctx, adapters, bert, 3, NULL);
     aoe_flow_options o = defaults();
     aoe_flow_result r;
@@ -289,19 +329,7 @@ static void other_models(void **state) {
         free(got);
         free(want);
     }
-    assert_int_equal(aoei_make_dir(fixed, NULL), 0);
-    char *vocab = test_path(bert, "vocab.txt"), *list = test_read(vocab, NULL),
-         *weights = test_path(fixed, "model.safetensors"),
-         *lines = test_write_text(dir, "lines.txt", "the cat\n\x01\na dog\nthe house\n");
-    free(test_write_text(fixed, "vocab.txt", list));
-    const aoei_st_entry entry = {"embeddings", AOEI_ST_F32, 2, {tiny_vocab(), D}};
-    aoei_st_writer *w;
-    assert_int_equal(aoei_st_writer_open(&w, weights, &entry, 1, NULL), 0);
-    for (size_t i = 0; i < tiny_vocab() * D; i++) {
-        const float v = (float)sin(1.7 * (double)(i % 997) + (double)i / 97);
-        assert_int_equal(aoei_st_writer_write(w, &v, sizeof v, NULL), 0);
-    }
-    assert_int_equal(aoei_st_writer_commit(w, NULL), 0);
+    char *lines = test_write_text(dir, "lines.txt", "the cat\n\x01\na dog\nthe house\n");
     o.texts = (const char *const *)&lines;
     fit(fixed, &o, &r, 1);
     assert_int_equal(r.texts, 3);
@@ -309,9 +337,6 @@ static void other_models(void **state) {
     char *readme = bytes_of("README.md", NULL);
     assert_non_null(strstr(readme, "they have no module for the flow"));
     free(readme);
-    free(vocab);
-    free(list);
-    free(weights);
     free(lines);
     free(adapters);
     free(fixed);
@@ -486,7 +511,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_fit),      cmocka_unit_test(fits),          cmocka_unit_test(independent_of_threads),
         cmocka_unit_test(examples_of_tables), cmocka_unit_test(other_models),  cmocka_unit_test(rejected_options),
-        cmocka_unit_test(damaged_files),      cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(damaged_files),      cmocka_unit_test(out_of_memory), cmocka_unit_test(constant_component),
     };
     return cmocka_run_group_tests_name("flow", tests, set_up, tear_down);
 }
