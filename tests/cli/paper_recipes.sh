@@ -5,7 +5,7 @@
 . "$SRC/tests/cli/support/model.sh"
 recipes=$SRC/recipes/paper
 (cd "$recipes" && ls -- *.args) | sort >files
-grep -o '`table[^`]*\.args`' "$recipes/README.md" | tr -d '`' | sort -u >named
+grep -o '`[a-z][^`/]*\.args`' "$recipes/README.md" | tr -d '`' | sort -u >named
 cmp files named
 grep -c . files
 export AOE_MODELS=models AOE_DATA=data AOE_WORK=work TASK=stsb
@@ -27,8 +27,10 @@ awk -F '\t' -v OFS='\t' 'NR == 1 { print "pair_ID", "sentence_A", "sentence_B", 
     { print NR, $2, $3, $1, "E" }' data/stsb/train.tsv >data/senteval/SICK/SICK_test_annotated.txt
 awk -F '\t' 'NR > 1 { print $2 }' data/stsb/train.tsv >data/wiki1m_for_simcse.txt
 printf 'the 1 2\na 3 4\nof 5 6\n' | gzip >data/glove.840B.300d.txt.gz
-"$AOE" pretrain -q -m models/bert-base-uncased -d data/wiki1m_for_simcse.txt -o models/distilbert-base-uncased \
-    --max-steps 1 --held-out 0 -t 1 >/dev/null
+for model in distilbert-base-uncased bert-base-mlm; do
+    "$AOE" pretrain -q -m models/bert-base-uncased -d data/wiki1m_for_simcse.txt -o models/$model --max-steps 1 --held-out 0 -t 1 >/dev/null
+done
+rm -r models/bert-base-uncased && mv models/bert-base-mlm models/bert-base-uncased # promptbert-sup needs a masked-LM head
 while IFS= read -r file; do
     command=$(sed -n "1s,^# aoe \([a-z ]*\) @recipes/paper/$file: ..*,\1,p" "$recipes/$file")
     step="--batch-size 4 --accumulate 1 --cache-chunk 2 --max-steps 1 --warmup 0 -t 1"
