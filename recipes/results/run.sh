@@ -125,7 +125,7 @@ supervised() { # methods for labelled pairs and triplets of NLI
     simcse=$(arm simcse-sup "$RATES" "--method simcse-sup $triplets")
     consert=$(arm consert-sup "$RATES" "--method consert-sup $pairs")
     infersent=$(arm infersent 0.1,0.5 "--method infersent --lstm-dims 512 --pooling last-max --dtype f32 $pairs")
-    dan=$(arm dan 1e-3,3e-3 "--method dan $pairs")
+    dan=$(arm dan 1e-4,1e-3 "--method dan $pairs")
     set --
     if [ "$name" = bert-mini ]; then # the method needs a masked-LM head
         promptbert=$(arm promptbert-sup "$RATES" "--method promptbert-sup --pooling mask $triplets")
@@ -145,20 +145,27 @@ unlabelled() { # methods for plain texts
     compare unlabelled runs-unlabelled unlabelled --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
         --arm "$simcse" untrained "$consert" "$ct" "$is_bert" "$diffcse" "$promptbert"
 }
-fitted() { # modules after the pooling that are fitted to the texts of the table unlabelled, without training the encoder
+fitted() { # modules after the pooling that are fitted to the texts of the table unlabelled (Wikipedia) or of the table supervised
+           # (NLI), without training the encoder
     [ -e "$AOE_WORK/unlabelled.txt" ] || SENTENCES=$SENTENCES "$recipe/prepare.sh"
     runs=$AOE_WORK/runs-fitted-$name
     mkdir -p "$runs"
-    step "$runs/whitening/config.json" "$aoe" whiten -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 -o "$runs/whitening" "$AOE_WORK/unlabelled.txt" >&2
-    for seed in $(seq 42 $((41 + SEEDS))); do
-        step "$runs/flow_seed=$seed/config.json" "$aoe" flow -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 --seed "$seed" -o "$runs/flow_seed=$seed" \
-            "$AOE_WORK/unlabelled.txt" >&2
+    for texts in Wikipedia NLI; do
+        file=$AOE_WORK/unlabelled.txt
+        [ $texts = Wikipedia ] || file=$AOE_WORK/pairs_train.tsv
+        step "$runs/whitening_$texts/config.json" "$aoe" whiten -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 -o "$runs/whitening_$texts" "$file" >&2
+        for seed in $(seq 42 $((41 + SEEDS))); do
+            step "$runs/flow_$texts/$seed/config.json" "$aoe" flow -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 --seed "$seed" \
+                -o "$runs/flow_$texts/$seed" "$file" >&2
+        done
     done
-    for model in "$START" "$runs/whitening" "$runs"/flow_seed=*; do
-        arm=${model##*/} && arm=${arm%_seed=*}
-        [ "$model" != "$START" ] || arm=untrained
-        "$aoe" eval sts -q --format csv --dtype bf16 --pooling last-avg -m "$model" "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" |
-            awk -F , -v OFS=, -v arm="$arm" 'NR > 1 && $1 != "all" && $1 !~ "/" { print arm, $1, $3 }'
+    for arm in untrained whitening_Wikipedia whitening_NLI flow_Wikipedia flow_NLI; do
+        for model in "$START" "$runs/$arm" "$runs/$arm"/*; do
+            [ -e "$model/config.json" ] || continue
+            { [ "$model" = "$START" ] && [ $arm != untrained ]; } && continue
+            "$aoe" eval sts -q --format csv --dtype bf16 --pooling last-avg -m "$model" "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" |
+                awk -F , -v OFS=, -v arm="$arm" 'NR > 1 && $1 != "all" && $1 !~ "/" { print arm, $1, $3 }'
+        done
     done | awk -F , -v first=arm "$pivot" >"$AOE_WORK/fitted-$name.md"
     echo "$AOE_WORK/fitted-$name.md" >&2
 }
