@@ -26,16 +26,16 @@ SENTENCES=${SENTENCES:-65536}
 export START LR POOLING TRAIN EPOCHS STEPS
 sts=$AOE_DATA/sts12_14_15/senteval
 
-encoder() { # encoder NAME: sets its directory, learning rate, pooling, the best weights of the table "weights", the epochs of the
-            # table finetune, and the learning rates that the tables supervised and unlabelled try
-    FINETUNE=1 RATES=2e-5,1e-4 UNLABELLED_RATES=1e-5,5e-5 TUNED=
+encoder() { # encoder NAME: sets its directory, learning rate, pooling, the best weights of the tables "weights" and
+            # "finetune_weights", the epochs of the table finetune, and the learning rates that the tables supervised and unlabelled try
+    FINETUNE=1 RATES=2e-5,1e-4 UNLABELLED_RATES=1e-5,5e-5 TUNED= FINETUNE_WEIGHTS=
     case $1 in
     aoe-mini-en) START=models/aoe-mini-en LR=4e-4 POOLING=last-avg TUNED='--w-ibn 1 --w-angle 30' ;;
     bert-mini)
         START=${AOE_MODELS:?folder that contains bert-mini}/bert-mini LR=4e-4 POOLING=cls TUNED='--w-ibn 0.3 --w-angle 1'
         RATES=1e-4,4e-4 UNLABELLED_RATES=3e-5,3e-4
         ;;
-    all-MiniLM-L6-v2) START=${AOE_MODELS:?folder that contains all-MiniLM-L6-v2}/all-MiniLM-L6-v2 LR=1e-4 POOLING=last-avg FINETUNE=2 ;;
+    all-MiniLM-L6-v2) START=${AOE_MODELS:?folder that contains all-MiniLM-L6-v2}/all-MiniLM-L6-v2 LR=1e-4 POOLING=last-avg FINETUNE=2 FINETUNE_WEIGHTS='--w-ibn 0 --w-angle 30' ;;
     all-mpnet-base-v2) START=${AOE_MODELS:?folder that contains all-mpnet-base-v2}/all-mpnet-base-v2 LR=2e-5 POOLING=last-avg ;;
     *) echo "run.sh: unknown encoder '$1'; ENCODERS can be aoe-mini-en, bert-mini, all-MiniLM-L6-v2, all-mpnet-base-v2" >&2 && exit 2 ;;
     esac
@@ -88,7 +88,7 @@ methods() {
 finetune() { # from a model that is already a sentence encoder
     EPOCHS=$FINETUNE
     compare finetune runs-finetune finetune --test "$AOE_DATA/stsb/test.tsv" --arm angle: untrained 'cosent: --method cosent' 'sbert-regression: --method sbert-regression' \
-        'simcse-unsup: --method simcse-unsup'
+        'simcse-unsup: --method simcse-unsup' ${FINETUNE_WEIGHTS:+"tuned: $FINETUNE_WEIGHTS"}
 }
 finetune_weights() { # weights of the in-batch negatives and angle losses for the table finetune, selected on STS-B dev
     EPOCHS=$FINETUNE
@@ -124,6 +124,11 @@ supervised() { # methods for labelled pairs and triplets of NLI
     sbert=$(arm sbert-classification "$RATES" "--method sbert-classification $pairs")
     simcse=$(arm simcse-sup "$RATES" "--method simcse-sup $triplets")
     consert=$(arm consert-sup "$RATES" "--method consert-sup $pairs")
+    cosent=$(arm cosent "$RATES" "--method cosent $pairs --label-map entailment=1,neutral=0.5,contradiction=0")
+    regression=$(arm sbert-regression "$RATES" "--method sbert-regression $pairs")
+    contrastive=$(arm contrastive "$RATES" "--method contrastive $triplets")
+    symmetric=$(arm symmetric "$RATES" "--method symmetric $triplets")
+    gist=$(arm gist "$RATES" "--method gist --teacher $AOE_MODELS/all-MiniLM-L6-v2 $triplets")
     infersent=$(arm infersent 0.1,0.5 "--method infersent --lstm-dims 512 --pooling last-max --dtype f32 $pairs")
     dan=$(arm dan 1e-4,1e-3 "--method dan $pairs")
     set --
@@ -132,18 +137,19 @@ supervised() { # methods for labelled pairs and triplets of NLI
         set -- "$promptbert"
     fi
     compare supervised runs-supervised supervised --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
-        --arm "$angle" "untrained: $pairs" "$sbert" "$simcse" "$consert" "$infersent" "$dan" "$@"
+        --arm "$angle" "untrained: $pairs" "$sbert" "$simcse" "$consert" "$infersent" "$dan" "$cosent" "$regression" "$contrastive" "$symmetric" "$gist" "$@"
 }
 unlabelled() { # methods for plain texts
     [ -e "$AOE_WORK/unlabelled.txt" ] || SENTENCES=$SENTENCES "$recipe/prepare.sh"
     simcse=$(arm simcse-unsup "$UNLABELLED_RATES" '--method simcse-unsup')
     consert=$(arm consert "$UNLABELLED_RATES" '--method consert')
     ct=$(arm ct "$UNLABELLED_RATES" '--method ct --batch-size 8 --max-steps 256')
+    ct_in_batch=$(arm ct-in-batch "$UNLABELLED_RATES" '--method ct-in-batch')
     is_bert=$(arm is-bert "$UNLABELLED_RATES" '--method is-bert')
     diffcse=$(arm diffcse "$UNLABELLED_RATES" "--method diffcse --generator $AOE_MODELS/bert-mini")
     promptbert=$(arm promptbert "$UNLABELLED_RATES" '--method promptbert --pooling mask')
     compare unlabelled runs-unlabelled unlabelled --test "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" \
-        --arm "$simcse" untrained "$consert" "$ct" "$is_bert" "$diffcse" "$promptbert"
+        --arm "$simcse" untrained "$consert" "$ct" "$ct_in_batch" "$is_bert" "$diffcse" "$promptbert"
 }
 fitted() { # modules after the pooling that are fitted to the texts of the table unlabelled (Wikipedia) or of the table supervised
            # (NLI), without training the encoder
