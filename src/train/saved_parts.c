@@ -46,6 +46,11 @@ static parts kept_parts(const aoei_encoder_config *c) {
     return p;
 }
 
+/* Returns 1 if the method adds parts to the model or uses parts in training only. */
+static int has_parts(const aoei_method *method, const parts *dropped) {
+    return dropped->n || method->layer;
+}
+
 /* Returns the list as a JSON array, or NULL if an allocation fails. */
 static json_t *list_of(const parts *p) {
     json_t *list = json_array();
@@ -62,8 +67,8 @@ int aoei_saved_parts_describe(const aoei_method *method, const aoe_model *m, jso
     if (method->words && (json_object_set_new(record, "bigrams", json_integer((json_int_t)m->config.bigrams)) ||
                           json_object_set_new(record, "lstm_dims", json_integer((json_int_t)m->config.lstm_dims))))
         return 1;
-    return dropped.n && (json_object_set_new(record, "kept_parts", list_of(&kept)) ||
-                         json_object_set_new(record, "dropped_parts", list_of(&dropped)));
+    return has_parts(method, &dropped) && (json_object_set_new(record, "kept_parts", list_of(&kept)) ||
+                                           json_object_set_new(record, "dropped_parts", list_of(&dropped)));
 }
 
 /* Writes the names to text[size], separated by commas and "and". */
@@ -78,6 +83,6 @@ void aoei_saved_parts_log(const aoei_method *method, const aoe_model *m) {
     char in[256] = "", out[256] = "";
     enumerate(in, sizeof in, &kept);
     enumerate(out, sizeof out, &dropped);
-    if (dropped.n)
-        aoei_log_write(&m->ctx->log, AOE_LOG_INFO, "saved: %s; used in training only: %s", in, out);
+    if (has_parts(method, &dropped))
+        aoei_log_write(&m->ctx->log, AOE_LOG_INFO, dropped.n ? "saved: %s; used in training only: %s" : "saved: %s", in, out);
 }

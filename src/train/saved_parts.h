@@ -14,7 +14,7 @@
  * sizes of the bigram embeddings and of the LSTM for a method that uses only word embeddings. m: model with the layers that the
  * method has added. Returns a nonzero value if out of memory. */
 int aoei_saved_parts_describe(const aoei_method *method, const aoe_model *m, json_t *record);
-/* Logs both lists if training uses parts that are not saved. */
+/* Logs both lists under the same condition. */
 void aoei_saved_parts_log(const aoei_method *method, const aoe_model *m);
 
 #endif

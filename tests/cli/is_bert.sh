@@ -34,3 +34,6 @@ fails "$AOE" train -q -m start -d texts.txt -o out --method is-bert
 fails "$AOE" embed -q -m isb --pooling first-last-avg texts.txt
 "$AOE" init -q --shape ran-mini --hidden 32 --layers 2 --heads 2 --head-size 16 --tokenizer start -o ran
 fails "$AOE" train -q -m ran -d "$pairs" -o out --method is-bert --pooling mean
+# The terminal and the training record name the kept convolutions.
+"$AOE" train -m start -d "$SRC/examples/train.tsv" -o parts --method is-bert --max-steps 1 -t 1 2>&1 >/dev/null | grep '^saved'
+tr -d ' \n' <parts/aoe.json | grep -o '"kept_parts":[^]]*],"dropped_parts":[^]]*]'
