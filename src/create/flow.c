@@ -24,7 +24,9 @@
 #include "table/texts.h"
 
 enum { BATCH = 4096 /* number of texts that are embedded at a time */ };
-#define MIN_SD 1e-5 /* a component whose standard deviation is below this fraction of their mean is constant */
+/* A component is constant if its standard deviation is below this fraction of their mean. Embeddings are equal if the mean
+ * standard deviation is at most this fraction of the mean absolute value. */
+#define MIN_SD 1e-5
 
 /* The state of one call of aoe_flow. */
 typedef struct flow_job {
@@ -199,13 +201,14 @@ static int report_step(void *user, size_t done, size_t total) {
     return j->o->progress ? j->o->progress(j->o->user, AOE_FLOW_TRAIN, done, total) : 0;
 }
 
-/* Replaces the components that are the same in all embeddings by random numbers, whose standard deviation is the mean of those
- * of the other components. A constant component has no density: the flow would scale it without limit. all-MiniLM-L6-v2 has
- * such a component. The random numbers are a function of the seed, the component and the text. sd: [dims] workspace. */
-static void replace_constant_components(flow_job *j, double *sd) {
+/* Adds random numbers to the components that are the same in all embeddings. Their standard deviation is the mean of those of
+ * all components. A constant component has no density: the flow would scale it without limit. all-MiniLM-L6-v2 has three such
+ * components. The random numbers are a function of the seed, the component and the text. If all embeddings are equal, they are
+ * not changed. sd: [dims] workspace. */
+static void add_noise_to_constant_components(flow_job *j, double *sd) {
     const size_t D = j->shape.dims, n = j->texts;
     size_t constant = 0;
-    double mean_sd = 0;
+    double mean_sd = 0, mean_size = 0;
     for (size_t k = 0; k < D; k++) {
         double mean = 0, squares = 0;
         for (size_t i = 0; i < n; i++)
@@ -214,7 +217,10 @@ static void replace_constant_components(flow_job *j, double *sd) {
             squares += ((double)j->vectors[i * D + k] - mean) * ((double)j->vectors[i * D + k] - mean);
         sd[k] = sqrt(squares / (double)n);
         mean_sd += sd[k] / (double)D;
+        mean_size += fabs(mean) / (double)D;
     }
+    if (mean_sd <= MIN_SD * mean_size)
+        return;
     for (size_t k = 0; k < D; k++) {
         aoei_rng r;
         if (!(sd[k] < MIN_SD * mean_sd)) /* also if an embedding is NaN */
@@ -225,9 +231,10 @@ static void replace_constant_components(flow_job *j, double *sd) {
             j->vectors[i * D + k] += (float)(mean_sd * aoei_rng_normal(&r));
     }
     if (constant)
-        aoei_log_write(&j->ctx->log, AOE_LOG_INFO,
-                       "%zu of %zu components are the same in all embeddings; the flow is fitted with random numbers for them",
-                       constant, D);
+        aoei_log_write(
+            &j->ctx->log, AOE_LOG_INFO,
+            "%zu of %zu components are the same in all embeddings; random numbers are added to them while the flow is fitted",
+            constant, D);
 }
 
 /* Fits the flow. */
@@ -243,7 +250,7 @@ static int fit(flow_job *j, aoe_flow_result *r, aoe_error *err) {
     aoei_flow_fit_result result;
     if (!(j->memory = aoei_malloc_array(n, sizeof *j->memory)))
         return aoei_fail_nomem(err, n * sizeof *j->memory);
-    replace_constant_components(j, j->memory);
+    add_noise_to_constant_components(j, j->memory);
     aoei_flow_place(&j->flow, &j->shape, AOEI_FLOW_FIT_ROWS, 1, j->memory);
     const int rc = aoei_flow_fit(&j->flow, &data, &o, j->ctx->pool, &result, err);
     if (!rc && result.bits > result.bits_start)
