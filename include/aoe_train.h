@@ -416,8 +416,10 @@ typedef struct aoe_train_options {
     double w_detection;    /* DIFFCSE: weight of the loss of the discriminator; default 0.005 */
     double mask_rate;      /* DIFFCSE: probability that a token is selected for masking, above 0 and at most 1; default 0.3 */
     const char *second_prompt; /* PROMPTBERT: second prompt template; required; NULL (default): none */
-    size_t lstm_dims;          /* INFERSENT: number of outputs of each direction of the LSTM; default 2048 */
-    size_t bigrams; /* DAN: number of embeddings of bigrams, a power of two of at most 2^24, or 0 for none; default 65536 */
+    size_t lstm_dims;          /* INFERSENT: number of outputs of each direction of the LSTM; AOE_AUTO (default): that of the
+                                  model, or 2048 if it has no LSTM */
+    size_t bigrams; /* DAN: number of embeddings of bigrams, a power of two of at most 2^24, or 0 for none; AOE_AUTO (default):
+                       that of the model, or 65536 if the model has no dense layers of an earlier run */
     aoe_dev_fn evaluate; /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
                             last model is kept */
     void *evaluate_user; /* first argument of evaluate */

@@ -111,7 +111,7 @@ static const struct {
     {"  frozen weights", "frozen", offsetof(aoe_memory_plan, frozen)},
     {"  parameters, f32", "parameters", offsetof(aoe_memory_plan, parameters)},
     {"  gradients, f32", "gradients", offsetof(aoe_memory_plan, gradients)},
-    {"  AdamW moments, f32", "moments", offsetof(aoe_memory_plan, moments)},
+    {"  optimizer moments, f32", "moments", offsetof(aoe_memory_plan, moments)},
     {"  packed weights", "training_packed", offsetof(aoe_memory_plan, training_packed)},
     {"  stored activations", "kept", offsetof(aoe_memory_plan, kept)},
     {"    with --recompute", "kept_recompute", offsetof(aoe_memory_plan, kept_recompute)},
@@ -130,7 +130,8 @@ static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
 }
 
 /* Adds the rows of the memory plan to the table. */
-static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o) {
+/* adapters: 1: training changes only adapters. */
+static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o, int adapters) {
     cli_table_cell(t, "memory for");
     cli_table_cell(t, "%zu texts of %zu tokens", o->p.n_texts, o->p.length);
     cli_table_cell(t, "  computation");
@@ -139,10 +140,10 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     for (size_t i = 0; i < N_PARTS; i++) {
         if (i == FIRST_TRAINING_PART)
             pair(t, " training",
-                 !plan->frozen                       ? ""
-                 : o->method == AOE_METHOD_INFERSENT ? "word embeddings are not trained"
-                 : o->lora.load_8bit                 ? "LoRA adapters, other weights as int8"
-                                                     : "LoRA adapters");
+                 !plan->frozen       ? ""
+                 : !adapters         ? "word embeddings are not trained"
+                 : o->lora.load_8bit ? "LoRA adapters, other weights as int8"
+                                     : "LoRA adapters");
         if (i != FIRST_TRAINING_PART || plan->frozen)
             pair_bytes(t, parts[i].name, part_bytes(plan, i));
     }
@@ -210,7 +211,7 @@ static void print_table(const char *dir, const aoe_model *model, const aoe_model
     if (!o->no_embeddings)
         pair(&t, "normalize", m->normalize ? "yes" : "no");
     if (plan)
-        plan_rows(&t, plan, o);
+        plan_rows(&t, plan, o, o->lora.r || m->lora_r);
     cli_table_print(&t);
 }
 
@@ -322,21 +323,27 @@ static void set_train_options(options *o, const char *model) {
     o->p.train = &o->train;
 }
 
-/* Computes the memory plan. A method with prompt templates opens the model with its template, pooling and maximum sequence
- * length, unless other ones are given. */
+/* Computes the memory plan. The prompt, the pooling and the maximum sequence length are those of the method, if it sets them,
+ * unless other ones are given. */
 static int plan_memory(aoe_memory_plan *plan, options *o, const aoe_model *model, const char *dir, aoe_context *ctx,
                        aoe_error *err) {
     const aoe_model_options *method = &o->train.args.model_options;
-    aoe_model_options with_template = o->model.o;
+    aoe_model_options with_defaults = o->model.o;
     aoe_model *opened;
     set_train_options(o, dir);
-    if (!method->prompt || o->model.o.prompt || o->model.o.prompt_name)
+    if (method->prompt && !o->model.o.prompt && !o->model.o.prompt_name)
+        with_defaults.prompt = method->prompt;
+    if (o->model.o.pooling == AOE_POOLING_AUTO)
+        with_defaults.pooling = method->pooling;
+    if (o->model.o.max_length == AOE_AUTO && method->max_length != AOE_AUTO) {
+        with_defaults.max_length = method->max_length;
+        if (!o->length && method->max_length < o->p.length)
+            o->p.length = method->max_length;
+    }
+    if (with_defaults.prompt == o->model.o.prompt && with_defaults.pooling == o->model.o.pooling &&
+        with_defaults.max_length == o->model.o.max_length)
         return aoe_model_plan(model, &o->p, plan, err);
-    with_template.prompt = method->prompt;
-    if (!o->length && method->max_length < o->p.length)
-        o->p.length = method->max_length;
-    with_template.pooling = with_template.pooling == AOE_POOLING_AUTO ? method->pooling : with_template.pooling;
-    int code = aoe_model_open(&opened, ctx, dir, &with_template, err);
+    int code = aoe_model_open(&opened, ctx, dir, &with_defaults, err);
     if (code)
         return code;
     code = aoe_model_plan(opened, &o->p, plan, err);
@@ -392,7 +399,7 @@ static int run_shape(options *o, aoe_context *ctx) {
     }
     cli_table_begin(&t, "ll");
     pair(&t, "shape", o->shape);
-    plan_rows(&t, &plan, o);
+    plan_rows(&t, &plan, o, o->lora.r > 0);
     cli_table_print(&t);
     return 0;
 }

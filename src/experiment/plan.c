@@ -113,6 +113,12 @@ static size_t data_bytes(const aoe_train_options *o) {
     return bytes;
 }
 
+/* Returns the maximum number of texts that are encoded for an example: ct adds random pairs, and consert-sup encodes the two
+ * texts of a pair twice. */
+static size_t texts_of_example(const aoei_plans *p, const aoe_train_options *o) {
+    return o->method == AOE_METHOD_CT ? 2 * (1 + o->negatives) : o->method == AOE_METHOD_CONSERT_SUP ? 4 : p->texts_per_example;
+}
+
 static int plan_model(aoei_plans *p, const aoe_train_options *o, const aoe_model *m, int has_dev, int evaluates_only,
                       size_t *bytes, aoe_error *err) {
     aoe_memory_plan plan;
@@ -122,7 +128,7 @@ static int plan_model(aoei_plans *p, const aoe_train_options *o, const aoe_model
         return code;
     aoe_plan_options_defaults(&options);
     options.n_texts =
-        p->texts_per_example * (o->cache_chunk && o->cache_chunk < o->batch_size ? o->cache_chunk : o->batch_size);
+        texts_of_example(p, o) * (o->cache_chunk && o->cache_chunk < o->batch_size ? o->cache_chunk : o->batch_size);
     options.length = p->longest;
     options.train = o;
     code = aoe_model_plan(m, &options, &plan, err);
@@ -160,9 +166,9 @@ int aoei_plan_memory(aoei_plans *p, const aoe_train_options *o, int has_dev, int
                      aoe_error *err) {
     const aoe_model_options *m = &o->args.model_options;
     aoei_buffer key = {0};
-    aoei_buffer_printf(&key, "%d|%d|%d|%zu|%zu|%zu|%d|%s|", (int)o->method, o->layers.adaptive || o->layers.ese,
-                       (int)o->args.optimizer, o->lstm_dims, o->bigrams, o->classes, o->no_projection,
-                       o->second_prompt ? o->second_prompt : "");
+    aoei_buffer_printf(&key, "%d|%zu|%d|%d|%zu|%zu|%zu|%d|%s|", (int)o->method, o->negatives,
+                       o->layers.adaptive || o->layers.ese, (int)o->args.optimizer, o->lstm_dims, o->bigrams, o->classes,
+                       o->no_projection, o->second_prompt ? o->second_prompt : "");
     aoei_buffer_printf(&key, "%s|%s|%d|%d|%zu|%zu|%s|%s|%zu|%zu|%d|%zu|%d|%s|%d|%d", o->args.model, m->base ? m->base : "",
                        (int)m->dtype, (int)m->pooling, m->max_length, m->bidirectional_from, m->prompt ? m->prompt : "",
                        m->prompt_name ? m->prompt_name : "", o->batch_size, o->cache_chunk, o->args.recompute, o->lora.r,

@@ -44,10 +44,12 @@ int aoei_layer_loss_check(const aoe_train_options *o, aoe_error *err) {
                          "options.matryoshka");
     if (l->ese)
         return l->ese_dims ? AOE_OK : aoei_fail(err, AOE_EARG, "options.layers.ese_dims must be at least 1");
-    if (!l->per_step || (size_t)l->prior >= N_PRIORS || !(l->temperature > 0 && isfinite(l->temperature)))
-        return aoei_fail(err, AOE_EARG,
-                         "options.layers.per_step must be at least 1, options.layers.prior a value of aoe_layer_prior, and "
-                         "options.layers.temperature a number above 0");
+    if (!l->per_step)
+        return aoei_fail(err, AOE_EARG, "options.layers.per_step must be at least 1");
+    if ((size_t)l->prior >= N_PRIORS)
+        return aoei_fail(err, AOE_EARG, "options.layers.prior must be a value of aoe_layer_prior");
+    if (!(l->temperature > 0 && isfinite(l->temperature)))
+        return aoei_fail(err, AOE_EARG, "options.layers.temperature must be a number above 0");
     if (!is_weight(l->w_last) || !is_weight(l->w_layers) || !is_weight(l->w_kl) || !(l->w_last + l->w_layers + l->w_kl > 0))
         return aoei_fail(
             err, AOE_EARG,

@@ -221,6 +221,13 @@ static int add_templates(run *r, aoe_error *err) {
     return rc;
 }
 
+/* Returns 1 if a dropout probability of the run is above 0. */
+static int has_dropout(const aoe_train_options *o, const aoe_model *m) {
+    const aoei_encoder_config *c = &m->config;
+    return c->lora.dropout > 0 ||
+           (aoei_is_auto(o->args.dropout) ? c->hidden_dropout > 0 || c->attention_dropout > 0 : o->args.dropout > 0);
+}
+
 /* Creates the model of a training run and the sizes of its step. n_tokens: number of tokens of the texts of a batch. */
 static int create_run(run *r, const aoe_model *m, const aoe_train_options *train, const aoe_plan_options *o, size_t n_tokens,
                       aoe_error *err) {
@@ -239,21 +246,22 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
         rc = aoei_word_table_select(r->model, r->method->words, 1, err);
     if (!rc && r->method->layer)
         rc = r->method->layer(train, r->model, 0, err);
+    if (!rc && r->method->check_model)
+        rc = r->method->check_model(train, r->model, !m->tokenizer || has_dropout(train, r->model), err);
     if (rc)
         return rc;
     const int joined = train->method == AOE_METHOD_CROSS_ENCODER;
+    const size_t arity = joined ? 1 : train->method == AOE_METHOD_CONSERT_SUP ? 4 : 2; /* texts per example */
     const int labels = (r->method->kinds & AOEI_KIND(PAIRS)) && !r->method->positives_only;
     r->model->config.optimizer = train->args.optimizer;
-    r->sizes = (aoei_pair_step_options){.pairs = joined ? o->n_texts : o->n_texts / 2 + o->n_texts % 2,
-                                        .arity = joined   ? 1
-                                                 : labels ? 0
-                                                          : 2,
+    r->sizes = (aoei_pair_step_options){.pairs = (o->n_texts + arity - 1) / arity,
+                                        .arity = arity == 2 && labels ? 0 : arity,
                                         .tokens = n_tokens,
                                         .longest = o->length,
                                         .type = r->model->type,
                                         .loss = r->method->step_loss,
                                         .layers = train->layers.adaptive || train->layers.ese ? &train->layers : NULL};
-    r->texts = joined ? r->sizes.pairs : 2 * r->sizes.pairs;
+    r->texts = arity * r->sizes.pairs;
     return r->method->templates ? add_templates(r, err) : AOE_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "model/extra_layers.h"
 
-enum { DIMS = 512, MAX_BIGRAMS = 1 << 24 };
+enum { DIMS = 512, DEFAULT_BIGRAMS = 65536, MAX_BIGRAMS = 1 << 24 };
 
 static void defaults(aoe_train_options *o) {
     o->batch_size = 64;
@@ -21,6 +21,8 @@ static void defaults(aoe_train_options *o) {
 }
 
 static int check(const aoe_train_options *o, aoe_error *err) {
+    if (o->bigrams == AOE_AUTO)
+        return aoei_check_words(o, "dan", AOE_POOLING_LAST_AVG, err);
     if (o->bigrams > MAX_BIGRAMS || (o->bigrams & (o->bigrams - 1)))
         return aoei_fail(err, AOE_EARG, "options.bigrams is %zu; give 0, or a power of two of at most %d", o->bigrams,
                          MAX_BIGRAMS);
@@ -31,6 +33,11 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
                         const aoei_dataset *d, aoe_error *err) {
     (void)file_loss;
     return aoei_check_classes(o, file->path, d, "dan", "choose another method, such as sbert-regression", err);
+}
+
+static int describe(const aoe_train_options *o, json_t *record) {
+    return json_object_set_new(record, "bigrams", o->bigrams == AOE_AUTO ? json_null() : json_integer((json_int_t)o->bigrams)) |
+           aoei_describe_features(o, record);
 }
 
 /* Adds the bigrams and the dense layers, unless the model already consists of word embeddings with dense layers, and the
@@ -48,12 +55,13 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
             "a model without them",
             o->args.model, m->config.n_kernels ? "convolutions" : "an LSTM");
     const int is_new = !m->config.n_modules && !m->config.bigrams;
-    if (!is_new && o->bigrams != m->config.bigrams && o->bigrams != AOEI_DEFAULT_BIGRAMS)
+    if (!is_new && o->bigrams != m->config.bigrams && o->bigrams != AOE_AUTO)
         return aoei_fail(err, AOE_EARG,
                          "%s: options.bigrams is %zu, but the model has %zu embeddings of bigrams, whose number cannot change; "
                          "leave out the option or start from another model",
-                         o->args.model, o->bigrams, m->config.bigrams);
-    if (!(code = aoei_model_train_words(m, is_new ? o->bigrams : 0, err)) && is_new)
+                         m->files.dir, o->bigrams, m->config.bigrams);
+    const size_t added = !is_new ? 0 : o->bigrams == AOE_AUTO ? DEFAULT_BIGRAMS : o->bigrams;
+    if (!(code = aoei_model_train_words(m, added, err)) && is_new)
         code = aoei_model_add_modules(m, dense, sizeof dense / sizeof *dense, o->args.seed, err);
     return code ? code : aoei_add_layered_classifier(o, m, highest, err);
 }
@@ -66,7 +74,7 @@ const aoei_method aoei_method_dan = {.name = "dan",
                                      .words = AOE_POOLING_LAST_AVG,
                                      .defaults = defaults,
                                      .check = check,
-                                     .describe = aoei_describe_features,
+                                     .describe = describe,
                                      .load = aoei_load_classes,
                                      .step_loss = &aoei_loss_of_layered_classes,
                                      .file_loss = check_labels,

@@ -6,8 +6,6 @@
 
 #include "train/method.h"
 
-enum { AOEI_DEFAULT_BIGRAMS = 65536 /* default of options.bigrams */ };
-
 extern const aoei_method aoei_method_dan;
 
 #endif

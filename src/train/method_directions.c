@@ -18,8 +18,7 @@ static void weights(aoe_objective_options *j, aoe_example_kind kind) {
 static int check_directions(const aoe_train_options *o, aoe_error *err) {
     const unsigned set = o->objective.directions;
     if (!(set & AOE_QUERY_TO_DOCUMENT) || set & ~(unsigned)AOE_ALL_DIRECTIONS)
-        return aoei_fail(err, AOE_EARG,
-                         "options.directions is %u; combine AOE_QUERY_TO_DOCUMENT with any of the other directions", set);
+        return aoei_fail(err, AOE_EARG, "options.directions must contain query-to-document; add it to the other directions");
     if (!o->objective.joint && set & (AOE_QUERY_TO_QUERY | AOE_DOCUMENT_TO_DOCUMENT))
         return aoei_fail(err, AOE_EARG,
                          "options.directions: query-to-query and document-to-document have no positive pair of their own; set "

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "model/extra_layers.h"
 
-enum { MAX_LSTM = 16384 };
+enum { DEFAULT_LSTM = 2048, MAX_LSTM = 16384 };
 
 static void defaults(aoe_train_options *o) {
     o->batch_size = 64;
@@ -28,7 +28,7 @@ static void defaults(aoe_train_options *o) {
 }
 
 static int check(const aoe_train_options *o, aoe_error *err) {
-    if (o->lstm_dims < 1 || o->lstm_dims > MAX_LSTM)
+    if (o->lstm_dims != AOE_AUTO && (o->lstm_dims < 1 || o->lstm_dims > MAX_LSTM))
         return aoei_fail(err, AOE_EARG, "options.lstm_dims is %zu; give 1 to %d", o->lstm_dims, MAX_LSTM);
     return aoei_check_words(o, "infersent", AOE_POOLING_LAST_MAX, err);
 }
@@ -39,6 +39,12 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, c
     return aoei_check_classes(o, file->path, d, "infersent", "choose another method, such as sbert-regression", err);
 }
 
+static int describe(const aoe_train_options *o, json_t *record) {
+    return json_object_set_new(record, "lstm_dims",
+                               o->lstm_dims == AOE_AUTO ? json_null() : json_integer((json_int_t)o->lstm_dims)) |
+           aoei_describe_features(o, record);
+}
+
 /* Adds the LSTM, unless the model has one, and the classifier. */
 static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_error *err) {
     int code = AOE_OK;
@@ -47,12 +53,13 @@ static int layers(const aoe_train_options *o, aoe_model *m, double highest, aoe_
                          "%s: the model has modules after its word embeddings that options.method infersent does not support; "
                          "start from a model without them, or with an LSTM",
                          o->args.model);
-    if (m->config.lstm_dims && o->lstm_dims != m->config.lstm_dims && o->lstm_dims != AOEI_DEFAULT_LSTM)
+    if (m->config.lstm_dims && o->lstm_dims != m->config.lstm_dims && o->lstm_dims != AOE_AUTO)
         return aoei_fail(err, AOE_EARG,
                          "%s: options.lstm_dims is %zu, but the LSTM of the model has %zu outputs per direction, whose number "
                          "cannot change; leave out the option or start from another model",
-                         o->args.model, o->lstm_dims, m->config.lstm_dims);
-    if (!m->config.lstm_dims && (code = aoei_model_add_lstm(m, o->lstm_dims, o->args.seed, err)))
+                         m->files.dir, o->lstm_dims, m->config.lstm_dims);
+    const size_t added = o->lstm_dims == AOE_AUTO ? DEFAULT_LSTM : o->lstm_dims;
+    if (!m->config.lstm_dims && (code = aoei_model_add_lstm(m, added, o->args.seed, err)))
         return code;
     return aoei_add_layered_classifier(o, m, highest, err);
 }
@@ -65,7 +72,7 @@ const aoei_method aoei_method_infersent = {.name = "infersent",
                                            .words = AOE_POOLING_LAST_MAX,
                                            .defaults = defaults,
                                            .check = check,
-                                           .describe = aoei_describe_features,
+                                           .describe = describe,
                                            .load = aoei_load_classes,
                                            .step_loss = &aoei_loss_of_layered_classes,
                                            .file_loss = check_labels,

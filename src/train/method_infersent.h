@@ -6,8 +6,6 @@
 
 #include "train/method.h"
 
-enum { AOEI_DEFAULT_LSTM = 2048 /* default of options.lstm_dims */ };
-
 extern const aoei_method aoei_method_infersent;
 
 #endif

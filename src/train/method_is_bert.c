@@ -22,8 +22,8 @@ static int check(const aoe_train_options *o, aoe_error *err) {
                          "choose another method");
     if (o->layers.adaptive || o->layers.ese)
         return aoei_fail(err, AOE_EARG,
-                         "options.layers: options.method is-bert trains convolutions of the last hidden state only; choose "
-                         "another method");
+                         "%s: options.method is-bert trains convolutions of the last hidden state only; choose another method",
+                         o->layers.ese ? "options.layers.ese" : "options.layers.adaptive");
     return aoei_check_plain_texts(o, err);
 }
 

@@ -21,8 +21,6 @@
 #include "train/pair_task.h"
 #include "train/batch_plan.h"
 #include "train/method_cross_encoder.h"
-#include "train/method_dan.h"
-#include "train/method_infersent.h"
 #include "train/methods.h"
 #include "train/saved_parts.h"
 #include "train/teacher.h"
@@ -74,8 +72,8 @@ void aoe_train_options_defaults(aoe_train_options *o) {
     o->w_teacher = 1;
     o->label_max = AOE_AUTO;
     o->negatives = 7;
-    o->lstm_dims = AOEI_DEFAULT_LSTM;
-    o->bigrams = AOEI_DEFAULT_BIGRAMS;
+    o->lstm_dims = AOE_AUTO;
+    o->bigrams = AOE_AUTO;
     o->w_detection = 0.005;
     o->mask_rate = 0.3;
     o->classes = AOE_AUTO;

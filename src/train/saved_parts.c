@@ -64,9 +64,6 @@ static json_t *list_of(const parts *p) {
 
 int aoei_saved_parts_describe(const aoei_method *method, const aoe_model *m, json_t *record) {
     const parts dropped = dropped_parts(method, &m->config), kept = kept_parts(&m->config);
-    if (method->words && (json_object_set_new(record, "bigrams", json_integer((json_int_t)m->config.bigrams)) ||
-                          json_object_set_new(record, "lstm_dims", json_integer((json_int_t)m->config.lstm_dims))))
-        return 1;
     return has_parts(method, &dropped) && (json_object_set_new(record, "kept_parts", list_of(&kept)) ||
                                            json_object_set_new(record, "dropped_parts", list_of(&dropped)));
 }

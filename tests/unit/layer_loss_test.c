@@ -332,7 +332,7 @@ static void rejected_options(void **state) {
     } cases[] = {
         {AOE_METHOD_ANGLE, {.adaptive = 1, .ese = 1}, 0, 0, "cannot be combined"},
         {AOE_METHOD_ANGLE, {.adaptive = 1, .per_step = 0}, 0, 0, "options.layers.per_step must be at least 1"},
-        {AOE_METHOD_ANGLE, {.adaptive = 1, .temperature = -1}, 0, 0, "options.layers.temperature a number above 0"},
+        {AOE_METHOD_ANGLE, {.adaptive = 1, .temperature = -1}, 0, 0, "options.layers.temperature must be a number above 0"},
         {AOE_METHOD_ANGLE, {.adaptive = 1, .w_kl = -1}, 0, 0, "must be at least 0 and finite"},
         {AOE_METHOD_ANGLE, {.adaptive = 1, .per_step = 3}, 0, 0, "must be at most 2, the number of layers"},
         {AOE_METHOD_ANGLE, {.ese = 1, .ese_dims = 17}, 0, 0, "options.layers.ese_dims is 17, but the embeddings have only 16"},

@@ -505,7 +505,7 @@ static void rejected_options(void **state) {
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SYMMETRIC, 1);
     r.o.objective.directions = AOE_QUERY_TO_QUERY;
-    expect_rejected(&r, AOE_EARG, "options.directions is 2; combine AOE_QUERY_TO_DOCUMENT");
+    expect_rejected(&r, AOE_EARG, "options.directions must contain query-to-document");
     r.o.objective.directions = AOE_ALL_DIRECTIONS;
     expect_rejected(&r, AOE_EARG, "set options.joint");
     train_run_destroy(&r);
