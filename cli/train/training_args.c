@@ -55,7 +55,7 @@ const cli_option cli_schedule_table[] = {
      .value = "N",
      AT(max_steps),
      .min = 1,
-     .help = "stop after N optimizer steps",
+     .help = "train for N optimizer steps instead of --epochs",
      .fallback = "all steps of --epochs"},
     {.name = "max-minutes",
      .kind = CLI_REAL,

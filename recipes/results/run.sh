@@ -159,16 +159,15 @@ fitted() { # modules after the pooling that are fitted to the texts of the table
     for texts in Wikipedia NLI; do
         file=$AOE_WORK/unlabelled.txt
         [ $texts = Wikipedia ] || file=$AOE_WORK/pairs_train.tsv
-        step "$runs/whitening_$texts/config.json" "$aoe" whiten -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 -o "$runs/whitening_$texts" "$file" >&2
+        step "$runs/whitening_$texts/all/config.json" "$aoe" whiten -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 -o "$runs/whitening_$texts/all" "$file" >&2
         for seed in $(seq 42 $((41 + SEEDS))); do
             step "$runs/flow_$texts/$seed/config.json" "$aoe" flow -q -m "$START" --pooling last-avg --max-length 64 --dtype bf16 --seed "$seed" \
                 -o "$runs/flow_$texts/$seed" "$file" >&2
         done
     done
     for arm in untrained whitening_Wikipedia whitening_NLI flow_Wikipedia flow_NLI; do
-        for model in "$START" "$runs/$arm" "$runs/$arm"/*; do
-            [ -e "$model/config.json" ] || continue
-            { [ "$model" = "$START" ] && [ $arm != untrained ]; } && continue
+        for model in "$runs/$arm"/*; do
+            [ $arm != untrained ] || model=$START
             "$aoe" eval sts -q --format csv --dtype bf16 --pooling last-avg -m "$model" "$AOE_DATA/stsb/test.tsv" "$sts/STS12-en-test" "$sts/STS14-en-test" "$sts/STS15-en-test" |
                 awk -F , -v OFS=, -v arm="$arm" 'NR > 1 && $1 != "all" && $1 !~ "/" { print arm, $1, $3 }'
         done

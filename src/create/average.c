@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Implements aoe_average, which writes a model whose weights are the mean of the weights of several models ("model soups",
  * Wortsman et al., ICML 2022). Each row is read and averaged when it is written, so the models may be larger than memory. The
- * configuration, the settings and the tokenizer are copied from the first model; the settings that change embeddings must be
- * equal. The training record contains the names of all models.
+ * configuration, the settings and the tokenizer are copied from the first model; the settings that change embeddings, except
+ * the maximum sequence length, must be equal. The training record contains the names of all models.
  */
 #include <string.h>
 

@@ -25,6 +25,7 @@ cut -d : -f 3 first.jsonl | cmp -s - second.txt && echo "the order of the words 
 "$AOE" info -m further | grep 'parameters\|dense layer'
 grep -o '"bigrams": *[^,]*' further/aoe.json
 fails "$AOE" train -q -m dan -d nli.tsv -o out --method dan --bigrams 128 --max-steps 1 -t 1
+fails "$AOE" train -q -m dan -d nli.tsv -o out --method dan --bigrams 65536 --max-steps 1 -t 1
 "$AOE" train -q -m dan -d "$SRC/examples/train.tsv" -o angle --batch-size 16 --max-steps 2 -t 1 >/dev/null
 "$AOE" info -m angle | grep 'parameters'
 # A template for mask pooling is not a prompt of the new model.
