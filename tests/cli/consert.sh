@@ -28,10 +28,17 @@ trains again consert "$pairs" -m joint --batch-size 32 --views none,feature-cut:
 "$AOE" info again | grep -E '^(dense|embedding|pooling)' | sed 's/  */ /g'
 is_absent joint/head.safetensors
 "$AOE" train --method consert --help | tr '\n' ' ' | sed 's/.*(default: \([0-9]*\)) *--allow-dup.*/batch size \1/'; echo
-# Chunks and threads do not change the weights.
-"$AOE" train -q -m start -d "$pairs" -o threads --method consert -t 2 --epochs 1 --lr 1e-3 --batch-size 32 --recompute \
-    --cache-chunk 5 >/dev/null
+# Threads do not change the weights, and in float32 neither do chunks.
+weights() { # weights DIR [OPTION...]: trains DIR
+    dir=$1
+    shift
+    "$AOE" train -q -m start -d "$pairs" -o "$dir" --method consert --epochs 1 --lr 1e-3 --batch-size 32 "$@" >/dev/null
+}
+weights threads -t 2 --recompute
 cmp unsup/model.safetensors threads/model.safetensors && echo identical
+weights f32 -t 1 --dtype f32
+weights chunks -t 2 --dtype f32 --cache-chunk 5
+cmp f32/model.safetensors chunks/model.safetensors && echo identical
 # A folder of SentEval's STS data stands for all sentences, also of pairs without a score.
 mkdir -p sts/STS16
 for i in 1 2 3 4; do printf 'the cat %s\ta dog %s\tsource\n' $i $i; done >sts/STS16/STS.input.answers.txt

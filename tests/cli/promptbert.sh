@@ -18,8 +18,16 @@ echo 'a small test' >texts.txt
 "$AOE" embed -q -m prompt --dtype f32 texts.txt >first.jsonl
 "$AOE" convert -q -m prompt -o converted --dtype f32 >/dev/null 2>&1
 "$AOE" embed -q -m converted --dtype f32 texts.txt | cmp - first.jsonl
-"$AOE" train -q -m start -d train.tsv -o chunks --method promptbert --epochs 2 --batch-size 16 --lr 2e-3 --cache-chunk 5 -t 2 >/dev/null
-cmp prompt/model.safetensors chunks/model.safetensors
+weights() { # weights DIR [OPTION...]: trains DIR
+    dir=$1
+    shift
+    "$AOE" train -q -m start -d train.tsv -o "$dir" --method promptbert --batch-size 16 --lr 2e-3 "$@" >/dev/null 2>&1
+}
+weights threads --epochs 2 -t 2
+cmp prompt/model.safetensors threads/model.safetensors
+weights f32 --epochs 1 --dtype f32 -t 1
+weights chunks --epochs 1 --dtype f32 -t 2 --cache-chunk 5
+cmp f32/model.safetensors chunks/model.safetensors
 "$AOE" train --method promptbert --help | tr '\n' ' ' | grep -o 'PromptBERT, Jiang *et *al. *2022'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0
