@@ -52,6 +52,12 @@ typedef enum aoe_pair_feature {
     AOE_FEATURE_MAX_SQUARED = 16 /* max(u, v)^2, component by component */
 } aoe_pair_feature;
 
+/* Term of DISTILL that compares the vector of a text, or its image under a linear map, with the vector of the teacher. */
+typedef enum aoe_vector_loss {
+    AOE_VECTOR_LOSS_COSINE, /* 1 - cosine */
+    AOE_VECTOR_LOSS_SQUARES /* mean squared difference of the components */
+} aoe_vector_loss;
+
 typedef struct aoe_objective_options {
     size_t struct_size;                    /* set by aoe_objective_options_defaults */
     double w_cosine, w_ibn, w_angle;       /* weights w1, w2 and w3 of equation 8 of the AnglE paper; default 1; 0 switches a
@@ -74,6 +80,9 @@ typedef struct aoe_objective_options {
     int guide_relative;  /* GIST: 1: guide_margin is a fraction of the cosine of query and positive; default 0 */
     unsigned features;   /* SBERT_CLASSIFICATION, CONSERT_SUP: set of aoe_pair_feature; default AOE_FEATURE_U | AOE_FEATURE_V |
                             AOE_FEATURE_ABSDIFF, for CONSERT_SUP also AOE_FEATURE_MAX_SQUARED */
+    double w_vectors;    /* DISTILL: weight of the term that compares the vectors with those of the teacher; default 1 */
+    double w_similarities;       /* DISTILL: weight of the term that compares the similarities of the batch; default 1 */
+    aoe_vector_loss vector_loss; /* DISTILL: term that compares the vectors; default AOE_VECTOR_LOSS_COSINE */
 } aoe_objective_options;
 
 typedef struct aoe_objective_result {
@@ -82,14 +91,15 @@ typedef struct aoe_objective_result {
     double contrastive;        /* contrastive term of aoe_contrastive; otherwise 0 */
     double regression;         /* term of AOE_METHOD_SBERT_REGRESSION; otherwise 0 */
     double classification;     /* term of AOE_METHOD_SBERT_CLASSIFICATION or AOE_METHOD_CROSS_ENCODER; otherwise 0 */
-    double teacher;        /* distillation term before it is multiplied by w_teacher; 0 without a teacher. `total` includes the
-                              weighted term */
-    double layers;         /* training with aoe_layer_options: sum of the terms that compare the vectors of hidden states with
-                              their targets (adaptive: without weights; ESE: with weights); otherwise 0 */
-    double detection;      /* loss of the discriminator of AOE_METHOD_DIFFCSE before it is multiplied by w_detection; otherwise
-                              0. `total` includes the weighted term */
-    size_t ordered_pairs;  /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
-    size_t positive_pairs; /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
+    double teacher;   /* distillation term before it is multiplied by w_teacher; 0 without a teacher. `total` includes the
+                         weighted term */
+    double layers;    /* training with aoe_layer_options: sum of the terms that compare the vectors of hidden states with
+                         their targets (adaptive: without weights; ESE: with weights); otherwise 0 */
+    double detection; /* loss of the discriminator of AOE_METHOD_DIFFCSE before it is multiplied by w_detection; otherwise
+                         0. `total` includes the weighted term */
+    double vectors, similarities; /* terms of AOE_METHOD_DISTILL before they are multiplied by their weights; otherwise 0 */
+    size_t ordered_pairs;         /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
+    size_t positive_pairs;        /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
 } aoe_objective_result;
 
 AOE_API void aoe_objective_options_defaults(aoe_objective_options *o);
@@ -247,6 +257,17 @@ typedef enum aoe_distill {
                       have equal dimensions */
 } aoe_distill;
 
+enum { AOE_MAX_TEACHERS = 4 /* maximum number of teachers */ };
+
+/* Linear map from the embeddings to the vectors of the teacher (DISTILL). It starts from the identity matrix, with zeros where
+ * the sizes differ, plus small random values. */
+typedef enum aoe_teacher_map {
+    AOE_TEACHER_MAP_AUTO,    /* DROPPED if the sizes differ; otherwise NONE */
+    AOE_TEACHER_MAP_NONE,    /* the embeddings are compared with the vectors of the teacher, which must have the same size */
+    AOE_TEACHER_MAP_DROPPED, /* only the term of the vectors uses the map, and the saved model does not contain it */
+    AOE_TEACHER_MAP_KEPT     /* the map is a dense layer of the model, whose embeddings then have the size of the vectors */
+} aoe_teacher_map;
+
 /* A training file. The default method trains pairs with the cosine, in-batch negatives and angle losses, positives with the
  * contrastive loss, and triplets with the contrastive, cosine and angle losses (docs/objectives.md). */
 typedef struct aoe_train_data {
@@ -316,6 +337,9 @@ typedef enum aoe_method {
      * to which the transform of the masked-LM head is applied, and from which the vectors of empty templates are subtracted.
      * The saved model contains the transform and the subtraction; tau_ibn */
     AOE_METHOD_PROMPTBERT_SUP,
+    /* texts of any file: the vectors of the teachers, which are required, are targets, and so are the similarities of the
+     * texts of a batch; teachers, teacher_map, teacher_cache, w_vectors, w_similarities, vector_loss */
+    AOE_METHOD_DISTILL,
     AOE_METHOD_COUNT
 } aoe_method;
 
@@ -398,11 +422,18 @@ typedef struct aoe_train_options {
     size_t accumulate;    /* batches per optimizer step, whose gradients are accumulated; default 1 */
     size_t cache_chunk;   /* number of examples that the encoder processes at a time (GradCache); 0 (default): the whole batch.
                              The losses are always computed over the whole batch */
-    const char *teacher;  /* model directory of a teacher; NULL (default): no distillation */
-    double w_teacher;     /* weight of the distillation loss; default 1; 0: no distillation. If it is above 0, all
-                             weights of `objective` may be 0 */
-    aoe_distill distill;  /* default AOE_DISTILL_COSINE */
-    aoe_lora lora;        /* adapters to train instead of all weights */
+    /* Model directories of teachers; the list ends at the first NULL. Default: none, no distillation. The vector of a text is
+     * the embedding of the teacher. With several teachers, it is the concatenation of their embeddings, each normalized to unit
+     * length, so that the cosine of two texts is the mean of the teachers' cosines */
+    const char *teachers[AOE_MAX_TEACHERS];
+    /* Directory in which the embeddings of the teachers are stored as bf16, so that later runs do not compute them again. It is
+     * created if it does not exist. NULL (default): they are kept in memory as float32 */
+    const char *teacher_cache;
+    aoe_teacher_map teacher_map; /* DISTILL: default AOE_TEACHER_MAP_AUTO */
+    double w_teacher;            /* weight of the distillation loss; default 1; 0: no distillation. If it is above 0, all
+                                    weights of `objective` may be 0. DISTILL: ignored */
+    aoe_distill distill;         /* default AOE_DISTILL_COSINE */
+    aoe_lora lora;               /* adapters to train instead of all weights */
     /* [n_matryoshka] Matryoshka representation learning: the loss is the weighted sum of the losses of these prefixes of the
      * embeddings. NULL (default): the loss of whole embeddings. matryoshka_per_step: number of prefixes that are drawn for each
      * step; 0 (default): all */

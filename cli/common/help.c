@@ -75,6 +75,7 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
             snprintf(out, size, "%s", o->name_of(target));
         break;
     case CLI_FLAG:
+    case CLI_MODELS:
     case CLI_TEXTS:
         break;
     }

@@ -210,6 +210,12 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
     case CLI_MODEL:
         *(const char **)target = text;
         return find_model(p->args, target);
+    case CLI_MODELS: {
+        const char *dir = text;
+        const int code = find_model(p->args, &dir);
+        add_text(p->args, target, dir);
+        return code;
+    }
     case CLI_TEXTS:
         add_text(p->args, target, text);
         while (p->at < p->n && !is_option(p->argument[p->at]) && p->argument[p->at][0] != '@')

@@ -15,6 +15,7 @@ typedef enum cli_kind {
     CLI_FLAG,   /* int; the option has no value and sets the target to `set` */
     CLI_TEXT,   /* const char *; the text is part of argv or owned by the cli_args */
     CLI_MODEL,  /* const char *; a model directory. The name of a model of the Hugging Face Hub is replaced by its directory */
+    CLI_MODELS, /* cli_texts; one model directory, as for CLI_MODEL; the option may be repeated */
     CLI_TEXTS,  /* cli_texts; the values are all arguments up to the next option or @FILE; the option may be repeated */
     CLI_SIZE,   /* size_t from `min` to `max` */
     CLI_SEED,   /* uint64_t; all values are permitted */

@@ -63,6 +63,8 @@ static void format_step(const aoe_train_event *e, char *out, size_t size) {
         {"teacher", e->loss.teacher},
         {"layers", e->loss.layers},
         {"detection", e->loss.detection},
+        {"vectors", e->loss.vectors},
+        {"similarities", e->loss.similarities},
     };
     size_t used = 0;
     out[0] = 0;

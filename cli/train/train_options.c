@@ -426,12 +426,21 @@ static const cli_option layer_table[] = {
 
 static const cli_option teacher_table[] = {
     {.name = "teacher",
-     .kind = CLI_MODEL,
+     .kind = CLI_MODELS,
      .value = "DIR",
-     AT(t.teacher),
+     .field = "teachers",
+     AT(teachers),
      .help = "distill from the model in this directory, which may have any architecture; before training,"
-             " this model embeds all training texts. gist: the model is the guide",
+             " this model embeds all training texts. gist: the model is the guide. distill: required. Repeat this option"
+             " for several teachers: the vector of a text is then the concatenation of their normalized embeddings",
      .fallback = "none"},
+    {.name = "teacher-cache",
+     .kind = CLI_TEXT,
+     .value = "DIR",
+     AT(t.teacher_cache),
+     .help = "store the embeddings of the teachers in this directory as bf16, and read those that are already there."
+             " Later and interrupted runs do not compute them again, and they need not fit in memory",
+     .fallback = "none; the embeddings are kept in memory as float32"},
     {.name = "w-teacher",
      .kind = CLI_REAL,
      .value = "X",
@@ -447,6 +456,34 @@ static const cli_option teacher_table[] = {
              " and the teacher's cosine of a pair. kl: KL divergence between the softmax of the "
              "student's embedding and the softmax of the teacher's embedding; both embeddings must "
              "have the same size"},
+    {.name = "w-vectors",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_vectors),
+     .help = "distill: weight of the loss between the embedding of a text and the vector of the teacher"},
+    {.name = "vector-loss",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     AT(t.objective.vector_loss),
+     .choices = CLI_CHOICES("cosine", "squares"),
+     .noun = "vector loss",
+     .help = "distill: loss between the embedding of a text and the vector of the teacher: cosine (1 - cosine) or "
+             "squares (mean squared difference of the components)"},
+    {.name = "w-similarities",
+     .kind = CLI_REAL,
+     .value = "X",
+     AT(t.objective.w_similarities),
+     .help = "distill: weight of the mean squared difference between the student's and the teacher's cosines of all "
+             "pairs of texts of a batch"},
+    {.name = "teacher-map",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     AT(t.teacher_map),
+     .choices = CLI_CHOICES("auto", "none", "dropped", "kept"),
+     .noun = "map",
+     .help = "distill: linear map from the embeddings to the vectors of the teacher: none (both have the same size), "
+             "dropped (used only for the loss of the vectors) or kept (a dense layer of the model, whose embeddings "
+             "then have the size of the vectors of the teacher). auto: dropped if the sizes differ, otherwise none"},
 };
 
 /* Settings (KEY=VALUE) that may follow the name of a training file. */
@@ -573,6 +610,14 @@ static int read_prefixes(options *o) {
     return CLI_GO;
 }
 
+static int read_teachers(options *o) {
+    if (o->teachers.n > AOE_MAX_TEACHERS)
+        return cli_usage("train", "--teacher: %zu teachers; give at most %d", o->teachers.n, AOE_MAX_TEACHERS);
+    for (size_t i = 0; i < o->teachers.n; i++)
+        o->t.teachers[i] = o->teachers.item[i];
+    return CLI_GO;
+}
+
 /* Parses the values of --dev, which are the name of a file and its settings. If several files are given, the last file is
  * used. */
 static int read_dev(options *o) {
@@ -630,7 +675,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         GENERATOR = 65536,
         LSTM = 131072,
         TEMPLATES = 262144,
-        BIGRAMS = 524288
+        BIGRAMS = 524288,
+        DISTILL = 1048576
     };
     static const unsigned used_by[AOE_METHOD_COUNT] = {
         [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
@@ -650,6 +696,7 @@ static int check_method(const cli_args *args, aoe_method method) {
         [AOE_METHOD_INFERSENT] = CLASSES | FEATURES | LSTM,
         [AOE_METHOD_PROMPTBERT_SUP] = TAU_IBN | POSITIVES | HARD,
         [AOE_METHOD_DAN] = CLASSES | FEATURES | BIGRAMS,
+        [AOE_METHOD_DISTILL] = DISTILL,
         [AOE_METHOD_CONSERT] = TAU_IBN | VIEWS,
         [AOE_METHOD_CONSERT_SUP] = TAU_IBN | VIEWS | CLASSES | FEATURES,
     };
@@ -666,7 +713,8 @@ static int check_method(const cli_args *args, aoe_method method) {
         {"guide-relative", GUIDE},  {"features", FEATURES},        {"negatives", NEGATIVES},
         {"views", VIEWS},           {"generator", GENERATOR},      {"w-detection", GENERATOR},
         {"mask-rate", GENERATOR},   {"lstm-dims", LSTM},           {"second-prompt", TEMPLATES},
-        {"bigrams", BIGRAMS},
+        {"bigrams", BIGRAMS},       {"w-vectors", DISTILL},        {"vector-loss", DISTILL},
+        {"teacher-map", DISTILL},   {"w-similarities", DISTILL},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))
@@ -681,13 +729,18 @@ int cli_train_config_check(const cli_train_config *o) {
         return cli_usage("train", "missing training data: -d FILE");
     if (!o->t.args.output)
         return cli_usage("train", "missing output directory: -o DIR");
-    if (!o->t.teacher && (cli_given(&o->args, "w-teacher") || cli_given(&o->args, "distill")))
-        return cli_usage("train", "--w-teacher and --distill require --teacher DIR");
+    static const char *const of_teacher[] = {"w-teacher", "distill", "teacher-cache"};
+    const char *without = o->t.teachers[0] ? NULL : cli_first_given(&o->args, of_teacher, 3),
+               *ignored = o->t.method == AOE_METHOD_DISTILL ? cli_first_given(&o->args, of_teacher, 2) : NULL;
+    if (without)
+        return cli_usage("train", "--%s requires --teacher DIR", without);
+    if (ignored)
+        return cli_usage("train", "--%s has no effect with --method distill; use --w-vectors and --w-similarities", ignored);
     static const char *const of_new_adapters[] = {"lora-alpha", "lora-targets"};
     const char *alone = o->t.lora.r ? NULL : cli_first_given(&o->args, of_new_adapters, 2);
     if (alone)
         return cli_usage("train", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
-    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teacher && o->t.w_teacher > 0))
+    if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teachers[0] && o->t.w_teacher > 0))
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
     if (check_method(&o->args, o->t.method) != CLI_GO)
         return 2;
@@ -778,7 +831,7 @@ static int parse_arguments(cli_train_config *o, int argc, char **argv) {
         return code;
     }
     cli_args_free(&o->args);
-    o->data = o->dev_texts = (cli_texts){0};
+    o->data = o->dev_texts = o->teachers = (cli_texts){0};
     o->prefix_text = NULL;
     set_defaults(o, method);
     code = cli_parse(&o->args, &o->syntax, argc, argv);
@@ -830,6 +883,8 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         code = read_data(o);
     if (code == CLI_GO)
         code = read_prefixes(o);
+    if (code == CLI_GO)
+        code = read_teachers(o);
     return code == CLI_GO ? read_dev(o) : code;
 }
 

@@ -19,6 +19,7 @@ typedef struct cli_train_config {
     const char *dev;     /* path of the dev file; NULL: none */
     aoe_table_options table, dev_table;
     aoe_train_options t;
+    cli_texts teachers;                    /* values of --teacher; t.teachers contains them */
     const char *prefix_text;               /* value of --matryoshka; NULL: none */
     aoe_prefix prefixes[AOE_MAX_PREFIXES]; /* the sizes and weights in prefix_text; t.matryoshka points to this array */
     aoe_train_data *files; /* [t.n_data] training files with their settings, owned; t.data points to this array */

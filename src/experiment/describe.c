@@ -64,7 +64,7 @@ static const field fields[] = {
     FIELD("batch_size", COUNT, batch_size),
     FIELD("accumulate", COUNT, accumulate),
     FIELD("cache_chunk", COUNT, cache_chunk),
-    FIELD("teacher", TEXT, teacher),
+    FIELD("teacher", TEXT, teachers[0]),
     FIELD("w_teacher", REAL, w_teacher),
     FIELD("distill", INTEGER, distill),
     FIELD("lora.r", COUNT, lora.r),
@@ -92,6 +92,14 @@ static const field method_fields[] = {
     FIELD("mask_rate", REAL, mask_rate),
     FIELD("matryoshka_per_step", COUNT, matryoshka_per_step),
     FIELD("new_head", INTEGER, new_head),
+    FIELD("teachers[1]", TEXT, teachers[1]),
+    FIELD("teachers[2]", TEXT, teachers[2]),
+    FIELD("teachers[3]", TEXT, teachers[3]),
+    FIELD("teacher_cache", TEXT, teacher_cache),
+    FIELD("teacher_map", INTEGER, teacher_map),
+    FIELD("w_vectors", REAL, objective.w_vectors),
+    FIELD("w_similarities", REAL, objective.w_similarities),
+    FIELD("vector_loss", INTEGER, objective.vector_loss),
 };
 
 /* These functions return the JSON value of an option: "auto" if the option is AOE_AUTO, otherwise a number. */

@@ -219,8 +219,8 @@ static int add_files(aoei_experiment *e, aoei_trial *t, aoe_error *err) {
         code = aoei_inputs_add(&e->inputs, t->files, train->data[i].path, err);
     if (!code && o->dev)
         code = aoei_inputs_add(&e->inputs, t->files, o->dev->path, err);
-    if (!code)
-        code = aoei_inputs_add(&e->inputs, t->files, train->teacher, err);
+    for (size_t i = 0; i < AOE_MAX_TEACHERS && train->teachers[i] && !code; i++)
+        code = aoei_inputs_add(&e->inputs, t->files, train->teachers[i], err);
     if (!code)
         code = aoei_inputs_add(&e->inputs, t->files, train->generator, err);
     for (size_t i = 0; i < o->n_files && !code; i++)

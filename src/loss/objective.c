@@ -26,6 +26,9 @@ void aoe_objective_options_defaults(aoe_objective_options *o) {
         .ibn_threshold = 1.0,
         .directions = AOE_QUERY_TO_DOCUMENT | AOE_DOCUMENT_TO_QUERY,
         .features = AOE_FEATURE_U | AOE_FEATURE_V | AOE_FEATURE_ABSDIFF,
+        .w_vectors = 1.0,
+        .w_similarities = 1.0,
+        .vector_loss = AOE_VECTOR_LOSS_COSINE,
     };
 }
 

@@ -144,6 +144,16 @@ int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, a
     return add_slots(m, before, slot, slot + 2, seed, err);
 }
 
+int aoei_model_add_linear_head(aoe_model *m, size_t rows, size_t cols, const float *weight, const float *bias, aoe_error *err) {
+    const int code = aoei_model_add_head(m, rows, cols, 0, err);
+    if (!code) {
+        const size_t slot = aoei_pooled_slot(&m->config, AOEI_PW_HEAD);
+        aoei_tensor_write(m->ctx, m->weights[slot], weight);
+        aoei_tensor_write(m->ctx, m->weights[slot + 1], bias);
+    }
+    return code;
+}
+
 int aoei_model_add_constant_head(aoe_model *m, float value, aoe_error *err) {
     const int code = aoei_model_add_head(m, 1, 1, 0, err);
     if (!code)

@@ -26,6 +26,8 @@ int aoei_model_train_words(aoe_model *m, size_t bigrams, aoe_error *err);
 /* Adds the head of a training method. The head has a weight of shape [rows, cols] and a bias of shape [1, rows]. Both are
  * initialized with random values from `seed`. Errors: AOE_ENOMEM. */
 int aoei_model_add_head(aoe_model *m, size_t rows, size_t cols, uint64_t seed, aoe_error *err);
+/* Adds a head with these start weights. weight: [rows, cols]; bias: [rows]; both are copied. Errors: AOE_ENOMEM. */
+int aoei_model_add_linear_head(aoe_model *m, size_t rows, size_t cols, const float *weight, const float *bias, aoe_error *err);
 /* Adds a projection: modules that follow the embeddings in training, at most AOEI_MAX_PROJECTION of them, whose weights are
  * initialized with random values from `seed`. modules: [n], copied. It may be added in addition to a head. Errors: AOE_ENOMEM.
  */

@@ -10,17 +10,17 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/random.h"
 #include "encoder/arch.h"
 #include "encoder/slots.h"
+#include "model/fingerprint.h"
 #include "model/open.h"
 #include "nn/argmax.h"
 #include "nn/linear.h"
 #include "tokenizer/tokenizer.h"
 
 #define LOGIT_BYTES ((size_t)16 << 20)
-enum { MIN_BLOCK = 32, READ_ROWS = 256 /* rows of a weight that are hashed at a time */ };
+enum { MIN_BLOCK = 32 };
 enum { KEY_OF_MASKS, KEY_OF_DROPOUT }; /* purposes of random numbers */
 
 /* Returns 1 if two tokens are equal, or if neither exists. */
@@ -58,27 +58,6 @@ static int check_vocabulary(const aoei_generator *g, const aoe_model *trained, c
                            dir, n, g->model->config.vocab);
 }
 
-/* Sets g->fingerprint. */
-static int hash_weights(aoei_generator *g, aoe_error *err) {
-    const aoe_model *m = g->model;
-    int code = AOE_OK;
-    g->fingerprint = AOEI_HASH_START;
-    for (size_t s = 0; s < aoei_slot_count(&m->config) && !code; s++) {
-        const aoei_tensor w = m->weights[s];
-        if (!w.data)
-            continue;
-        float *rows = aoei_malloc_array(READ_ROWS * w.cols, sizeof *rows);
-        for (size_t r = 0; r < w.rows && rows; r += READ_ROWS) {
-            const size_t n = w.rows - r < READ_ROWS ? w.rows - r : READ_ROWS;
-            aoei_tensor_read(g->ctx, rows, aoei_tensor_rows(w, r, n));
-            g->fingerprint = aoei_hash(g->fingerprint, rows, n * w.cols * sizeof *rows);
-        }
-        code = rows ? AOE_OK : aoei_fail_nomem(err, READ_ROWS * w.cols * sizeof *rows);
-        aoei_free(rows);
-    }
-    return code;
-}
-
 int aoei_generator_open(aoei_generator *g, const aoe_model *trained, const char *dir, double rate, aoe_error *err) {
     aoe_model_options o;
     char found[PATH_MAX];
@@ -103,7 +82,7 @@ int aoei_generator_open(aoei_generator *g, const aoe_model *trained, const char 
                          dir);
     code = check_vocabulary(g, trained, dir, err);
     if (!code)
-        code = hash_weights(g, err);
+        code = aoei_model_hash_weights(g->model, &g->fingerprint, err);
     if (!code && (code = aoei_masking_create(&g->masking, g->model, rate, 1, err)))
         aoei_error_prefix(err, "options.generator");
     g->vocab = g->masking.vocab < trained->config.vocab ? g->masking.vocab : trained->config.vocab;

@@ -17,6 +17,8 @@
 #include "nn/dtype.h"
 #include "train/methods.h"
 #include "train/pair_step.h"
+#include "train/teacher.h"
+#include "train/teacher_map.h"
 #include "train/template_batch.h"
 #include "model/embedder.h"
 #include "model/lora_options.h"
@@ -228,6 +230,18 @@ static int has_dropout(const aoe_train_options *o, const aoe_model *m) {
            (aoei_is_auto(o->args.dropout) ? c->hidden_dropout > 0 || c->attention_dropout > 0 : o->args.dropout > 0);
 }
 
+/* Adds the linear map of a method that learns the vectors of the teachers. If the options contain no teacher, the vectors have
+ * the size of the embeddings. The teachers themselves are not part of the plan. */
+static int add_teacher_map(run *r, aoe_error *err) {
+    aoei_teacher t = {.dims = aoei_vector_dims(&r->model->config)};
+    int rc = r->o->teachers[0] ? aoei_teacher_open(&t, r->model->ctx, r->o->teachers, AOE_DTYPE_AUTO, NULL, err) : AOE_OK;
+    if (!rc)
+        rc = aoei_teacher_map_add(r->o, r->model, t.dims, err);
+    r->sizes.teacher_dims = t.dims;
+    aoei_teacher_destroy(&t);
+    return rc;
+}
+
 /* Creates the model of a training run and the sizes of its step. n_tokens: number of tokens of the texts of a batch. */
 static int create_run(run *r, const aoe_model *m, const aoe_train_options *train, const aoe_plan_options *o, size_t n_tokens,
                       aoe_error *err) {
@@ -246,12 +260,14 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
         rc = aoei_word_table_select(r->model, r->method->words, 1, err);
     if (!rc && r->method->layer)
         rc = r->method->layer(train, r->model, 0, err);
+    if (!rc && r->method->maps_vectors)
+        rc = add_teacher_map(r, err);
     if (!rc && r->method->check_model)
         rc = r->method->check_model(train, r->model, !m->tokenizer || has_dropout(train, r->model), err);
     if (rc)
         return rc;
-    const int joined = train->method == AOE_METHOD_CROSS_ENCODER;
-    const size_t arity = joined ? 1 : train->method == AOE_METHOD_CONSERT_SUP ? 4 : 2; /* texts per example */
+    const int single = train->method == AOE_METHOD_CROSS_ENCODER || r->method->maps_vectors;
+    const size_t arity = single ? 1 : train->method == AOE_METHOD_CONSERT_SUP ? 4 : 2; /* texts per example */
     const int labels = (r->method->kinds & AOEI_KIND(PAIRS)) && !r->method->positives_only;
     r->model->config.optimizer = train->args.optimizer;
     r->sizes = (aoei_pair_step_options){.pairs = (o->n_texts + arity - 1) / arity,
@@ -259,6 +275,7 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
                                         .tokens = n_tokens,
                                         .longest = o->length,
                                         .type = r->model->type,
+                                        .teacher_dims = r->sizes.teacher_dims,
                                         .loss = r->method->step_loss,
                                         .layers = train->layers.adaptive || train->layers.ese ? &train->layers : NULL};
     r->texts = arity * r->sizes.pairs;

@@ -27,7 +27,7 @@ const char *aoei_kind_name(aoe_example_kind kind) {
 }
 
 int aoei_has_teacher(const aoe_train_options *o) {
-    return o->teacher && (o->w_teacher > 0 || o->method == AOE_METHOD_GIST);
+    return o->teachers[0] && (o->w_teacher > 0 || o->method == AOE_METHOD_GIST || o->method == AOE_METHOD_DISTILL);
 }
 
 /* ---------------------------------------------------------------- reading */

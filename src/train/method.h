@@ -54,6 +54,7 @@ typedef struct aoei_method {
     int generator;     /* 1: a generator replaces tokens for a discriminator (train/generator.h); `layer` sets
                           config.discriminator */
     int negatives;     /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
+    int maps_vectors;  /* 1: a linear map of the embeddings is trained if the options require it (train/teacher_map.h) */
     int scales_labels; /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
     /* Sets the options whose defaults differ from those of aoe_train_options_defaults. NULL: there are none. */
     void (*defaults)(aoe_train_options *o);
@@ -83,7 +84,7 @@ typedef struct aoei_method {
 /* Returns the name of a kind of examples in messages, such as "labeled pairs". */
 const char *aoei_kind_name(aoe_example_kind kind);
 /* Returns 1 if the vectors of a teacher are needed: the options contain a teacher, and the weight of the distillation loss is
- * above 0 or the method uses the teacher as a guide. */
+ * above 0, or the loss of the method uses the teacher. */
 int aoei_has_teacher(const aoe_train_options *o);
 /* Checks that no file has a kind of examples or a label map, because the method reads the texts of any file. */
 int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err);

@@ -41,7 +41,7 @@ static int check_texts(const aoe_train_options *o, aoe_error *err) {
 
 static int check_pairs(const aoe_train_options *o, aoe_error *err) {
     if (aoei_has_teacher(o))
-        return aoei_fail(err, AOE_EARG, "options.teacher: consert-sup has no distillation loss; choose another method");
+        return aoei_fail(err, AOE_EARG, "options.teachers: consert-sup has no distillation loss; choose another method");
     const int code = aoei_check_features(o, err);
     return code ? code : aoei_views_check(o->views, err);
 }

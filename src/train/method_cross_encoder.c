@@ -14,7 +14,7 @@ size_t aoei_cross_classes(const aoe_train_options *o) {
 static int check(const aoe_train_options *o, aoe_error *err) {
     if (aoei_has_teacher(o))
         return aoei_fail(err, AOE_EARG,
-                         "options.teacher: a cross-encoder cannot learn from the vectors of a teacher; unset it");
+                         "options.teachers: a cross-encoder cannot learn from the vectors of a teacher; unset it");
     for (size_t i = 0; i < o->n_data; i++)
         if (o->data[i].doc_prompt)
             return aoei_fail(err, AOE_EARG, "%s: a cross-encoder has one prompt, for the first text; unset options.doc_prompt",

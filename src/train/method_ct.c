@@ -16,9 +16,9 @@
 enum { MAX_NEGATIVES = 1000 };
 
 static int check(const aoe_train_options *o, aoe_error *err) {
-    if (o->teacher)
+    if (o->teachers[0])
         return aoei_fail(err, AOE_EARG,
-                         "options.teacher: this method trains two encoders, so a teacher has no embeddings to compare with; "
+                         "options.teachers: this method trains two encoders, so a teacher has no embeddings to compare with; "
                          "choose another method");
     if (o->negatives < 1 || o->negatives > MAX_NEGATIVES)
         return aoei_fail(err, AOE_EARG, "options.negatives is %zu; give 1 to %d", o->negatives, MAX_NEGATIVES);

@@ -25,7 +25,7 @@ static int check(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.mask_rate is %g; give a number above 0, at most 1", o->mask_rate);
     if (aoei_has_teacher(o))
         return aoei_fail(err, AOE_EARG,
-                         "options.teacher: options.method diffcse trains a projection of the embeddings, but a teacher has no "
+                         "options.teachers: options.method diffcse trains a projection of the embeddings, but a teacher has no "
                          "projection; choose another method");
     if (o->n_matryoshka)
         return aoei_fail(err, AOE_EARG,

@@ -38,10 +38,10 @@ static void gist_weights(aoe_objective_options *j, aoe_example_kind kind) {
 }
 
 static int check_guide(const aoe_train_options *o, aoe_error *err) {
-    if (!o->teacher)
+    if (!o->teachers[0])
         return aoei_fail(
             err, AOE_EARG,
-            "options.method gist needs a guide that decides which negatives are used; set options.teacher to a model");
+            "options.method gist needs a guide that decides which negatives are used; set options.teachers to a model");
     if (!(o->objective.guide_margin >= 0 && isfinite(o->objective.guide_margin)))
         return aoei_fail(err, AOE_EARG, "options.guide_margin is %g; give a finite number of at least 0",
                          o->objective.guide_margin);
@@ -73,7 +73,7 @@ const aoei_method aoei_method_symmetric = {.name = "symmetric",
 
 const aoei_method aoei_method_gist = {.name = "gist",
                                       .group = AOEI_METHODS_POSITIVES,
-                                      .about = "contrastive loss filtered by options.teacher (GISTEmbed, Solatorio 2024)",
+                                      .about = "contrastive loss filtered by options.teachers (GISTEmbed, Solatorio 2024)",
                                       .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                       .positives_only = 1,
                                       .supported = "triplets, positives or labeled pairs",

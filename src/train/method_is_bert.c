@@ -14,7 +14,7 @@ static const size_t kernels[] = {1, 3, 5};
 static int check(const aoe_train_options *o, aoe_error *err) {
     if (aoei_has_teacher(o))
         return aoei_fail(err, AOE_EARG,
-                         "options.teacher: options.method is-bert compares token vectors, but a teacher has none; choose "
+                         "options.teachers: options.method is-bert compares token vectors, but a teacher has none; choose "
                          "another method");
     if (o->n_matryoshka)
         return aoei_fail(err, AOE_EARG,

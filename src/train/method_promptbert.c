@@ -42,7 +42,7 @@ static int check_common(const aoe_train_options *o, const char *name, aoe_error 
     if (aoei_has_teacher(o))
         return aoei_fail(
             err, AOE_EARG,
-            "options.teacher: options.method %s trains differences of embeddings, but the embeddings of a teacher are "
+            "options.teachers: options.method %s trains differences of embeddings, but the embeddings of a teacher are "
             "not differences; choose another method",
             name);
     if (o->layers.adaptive || o->layers.ese)

@@ -12,7 +12,7 @@ static int check_texts(const aoe_train_options *o, aoe_error *err) {
     if (aoei_has_teacher(o) && !o->no_projection)
         return aoei_fail(
             err, AOE_EARG,
-            "options.teacher: simcse-unsup trains a projection of the embeddings, but a teacher has no projection; set options.no_projection");
+            "options.teachers: simcse-unsup trains a projection of the embeddings, but a teacher has no projection; set options.no_projection");
     return aoei_check_plain_texts(o, err);
 }
 

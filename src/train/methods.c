@@ -14,6 +14,7 @@
 #include "train/method_dan.h"
 #include "train/method_diffcse.h"
 #include "train/method_directions.h"
+#include "train/method_distill.h"
 #include "train/method_infersent.h"
 #include "train/method_is_bert.h"
 #include "train/method_promptbert.h"
@@ -45,6 +46,7 @@ static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_PROMPTBERT] = &aoei_method_promptbert,
     [AOE_METHOD_DAN] = &aoei_method_dan,
     [AOE_METHOD_PROMPTBERT_SUP] = &aoei_method_promptbert_sup,
+    [AOE_METHOD_DISTILL] = &aoei_method_distill,
 };
 
 const char *aoe_method_name(aoe_method m) {

@@ -24,6 +24,7 @@
 #include "train/methods.h"
 #include "train/saved_parts.h"
 #include "train/teacher.h"
+#include "train/teacher_map.h"
 #include "train/template_batch.h"
 #include "train/views.h"
 #include "train/setup.h"
@@ -56,8 +57,9 @@ typedef struct pair_task {
     double *labels;           /* [B] labels of the batch; owned */
     uint32_t *groups;         /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
     size_t *chosen;           /* [arity * B] texts of a batch for two encoders or for templates; owned */
-    const float **teacher_vectors; /* [arity * B] for each text of the batch, the teacher's embedding; NULL if there is no
-                                      teacher; array owned */
+    float *teacher_rows;      /* [arity * B, teacher.dims] for each text of the batch, the vector of the teacher; NULL if
+                                 there is no teacher; owned */
+    const float **teacher_vectors; /* [arity * B] the rows of `teacher_rows`; array owned */
 } pair_task;
 
 void aoe_train_options_defaults(aoe_train_options *o) {
@@ -175,12 +177,13 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
 
 static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     const size_t dims = aoei_vector_dims(&t->base->config);
-    const int code = aoei_teacher_open(&p->teacher, t->ctx, p->o->teacher, t->o->model_options.dtype, err);
-    if (!code && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
+    const int code =
+        aoei_teacher_open(&p->teacher, t->ctx, p->o->teachers, t->o->model_options.dtype, p->o->teacher_cache, err);
+    if (!code && p->o->w_teacher > 0 && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
         return aoei_fail(
             err, AOE_EARG,
-            "options.teacher: the embeddings of %s have %zu components but the embeddings of %s have %zu; set options.distill to cosine, because kl requires equal sizes",
-            p->o->teacher, p->teacher.dims, t->o->model, dims);
+            "options.teachers: the embeddings of %s have %zu components but the embeddings of %s have %zu; set options.distill to cosine, because kl requires equal sizes",
+            p->o->teachers[0], p->teacher.dims, t->o->model, dims);
     return code;
 }
 
@@ -210,6 +213,8 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
                          p->o->objective.hard_negative);
     if (!code && p->method->layer)
         code = p->method->layer(p->o, t->base, highest, err);
+    if (!code && p->method->maps_vectors)
+        code = aoei_teacher_map_add(p->o, t->base, p->teacher.dims, err);
     p->model = t->base;
     if (!code)
         aoei_saved_parts_log(p->method, p->model);
@@ -307,19 +312,40 @@ static json_t *describe_source(const aoei_method *m, const aoe_train_data *o, co
     return NULL;
 }
 
-/* Adds the options of the teacher, and a fingerprint of the teacher's embeddings, to the record r (aoei_trainer.settings).
- * Returns a nonzero value if out of memory. */
+/* Returns the names of the teachers: a string if there is one, an array if there are several, and null if there is none.
+ * Returns NULL if out of memory. */
+static json_t *teacher_names(const pair_task *p) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < p->teacher.n && list; i++) {
+        char *name = aoei_hub_model_name(p->teacher.model[i].dir);
+        if (!name || json_array_append_new(list, aoei_name_json(name))) {
+            json_decref(list);
+            list = NULL;
+        }
+        aoei_free(name);
+    }
+    if (!list || json_array_size(list) > 1)
+        return list;
+    json_t *single = json_array_size(list) ? json_incref(json_array_get(list, 0)) : json_null();
+    json_decref(list);
+    return single;
+}
+
+/* Adds the options of the teachers, and a fingerprint of their embeddings, to the record r (aoei_trainer.settings). Returns a
+ * nonzero value if out of memory. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
-    const int given = p->has_teacher;
+    const int given = p->has_teacher, term = given && o->w_teacher > 0;
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->teacher.fingerprint);
-    char *name = given ? aoei_hub_model_name(o->teacher) : NULL;
-    int bad = (given && !name) || json_object_set_new(r, "teacher", aoei_name_json(name));
-    aoei_free(name);
+    int bad = json_object_set_new(r, "teacher", teacher_names(p));
     bad |= json_object_set_new(r, "w_teacher", json_real(given ? o->w_teacher : 0));
-    bad |= json_object_set_new(r, "distill", given ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
+    bad |= json_object_set_new(r, "distill", term ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
     bad |= json_object_set_new(r, "teacher_fingerprint", given ? json_string(fingerprint) : json_null());
+    if (given && o->teacher_cache)
+        bad |= json_object_set_new(r, "teacher_cache", json_true());
+    if (p->method->maps_vectors)
+        bad |= json_object_set_new(r, "teacher_map", json_string(aoei_teacher_map_name(o, p->model)));
     return bad;
 }
 
@@ -426,6 +452,20 @@ static void measure_templates(const pair_task *p, size_t pairs, aoei_pair_step_o
         step->chunk_tokens = aoei_templates_tokens(t, texts * step->chunk_pairs, step->chunk_tokens);
 }
 
+/* Allocates the memory for the teacher's vectors of up to n texts, and sets the distillation term of the step. */
+static int lay_out_teacher(pair_task *p, size_t n, aoe_error *err) {
+    const size_t dims = p->teacher.dims;
+    p->teacher_rows = aoei_malloc_array(n, dims * sizeof *p->teacher_rows);
+    p->teacher_vectors = aoei_malloc_array(n, sizeof *p->teacher_vectors);
+    if (!p->teacher_rows || !p->teacher_vectors)
+        return aoei_fail_nomem(err, n * dims * sizeof *p->teacher_rows);
+    for (size_t i = 0; i < n; i++)
+        p->teacher_vectors[i] = p->teacher_rows + i * dims;
+    p->step.distill =
+        (aoei_distill){.form = p->o->distill, .weight = p->o->w_teacher, .dims = dims, .teacher = p->teacher_vectors};
+    return AOE_OK;
+}
+
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
     const int has_dropout = t->hidden_dropout > 0 || t->attention_dropout > 0 || t->base->config.lora.dropout > 0;
@@ -466,13 +506,9 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     p->labels = aoei_malloc_array(pairs, sizeof *p->labels);
     p->groups = aoei_malloc_array(p->arity * pairs, sizeof *p->groups);
     p->chosen = aoei_malloc_array(p->arity * pairs, sizeof *p->chosen);
-    p->teacher_vectors = p->has_teacher ? aoei_malloc_array(p->arity * pairs, sizeof *p->teacher_vectors) : NULL;
-    if (!p->labels || !p->groups || !p->chosen || (p->has_teacher && !p->teacher_vectors))
+    if (!p->labels || !p->groups || !p->chosen)
         return aoei_fail_nomem(err, pairs * sizeof *p->labels);
-    if (p->has_teacher)
-        p->step.distill = (aoei_distill){
-            .form = p->o->distill, .weight = p->o->w_teacher, .dims = p->teacher.dims, .teacher = p->teacher_vectors};
-    return AOE_OK;
+    return p->has_teacher ? lay_out_teacher(p, p->arity * pairs, err) : AOE_OK;
 }
 
 /* Fills the buffer of the step with a batch for two encoders. Returns the number of the next text. */
@@ -518,7 +554,7 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
                 aoei_views_apply(&p->views, &file_loss->views[position % file_loss->copies], &p->step.buffer);
             p->groups[at] = d->groups[k];
             if (p->has_teacher)
-                p->teacher_vectors[at] = p->teacher.vectors[batch->source] + k * p->teacher.dims;
+                aoei_teacher_read(&p->teacher, batch->source, k, p->teacher_rows + at * p->teacher.dims);
         }
         p->labels[i] = d->labels[p->batches.example[pick]] / file_loss->label_scale;
     }
@@ -610,6 +646,7 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
     aoei_free(p.labels);
     aoei_free(p.groups);
     aoei_free(p.chosen);
+    aoei_free(p.teacher_rows);
     aoei_free(p.teacher_vectors);
     return code;
 }

@@ -39,6 +39,8 @@ void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, d
     sum->teacher += r->teacher * weight;
     sum->layers += r->layers * weight;
     sum->detection += r->detection * weight;
+    sum->vectors += r->vectors * weight;
+    sum->similarities += r->similarities * weight;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
 }

@@ -89,6 +89,9 @@ extern const aoei_step_loss aoei_loss_of_scaled_directions;
 extern const aoei_step_loss aoei_loss_of_views;
 /* Loss of IS-BERT (loss/token_objective.h), of token vectors. A batch of one text has no negatives, so its loss is 0. */
 extern const aoei_step_loss aoei_loss_of_tokens;
+/* Distillation from the vectors of the teacher (loss/vector_objective.h), for examples of one text. The training head, if there
+ * is one, is the linear map to the vectors of the teacher. */
+extern const aoei_step_loss aoei_loss_of_vectors;
 /* Loss of cross-encoders (loss/score_objective.h); the examples are joined pairs (arity 1). */
 extern const aoei_step_loss aoei_loss_of_scores;
 

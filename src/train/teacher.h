@@ -1,31 +1,48 @@
 /* SPDX-License-Identifier: MIT
- * The teacher of a training run. A teacher is a model whose embeddings the trained model learns to imitate; it may have any
- * architecture, embedding size and tokenizer. aoei_teacher stores its embeddings of all texts in the training files, including
- * alternative texts. They are computed once, with the tokenizer, prompt, pooling and maximum length of the teacher. They are
- * not normalized, because the embeddings of the trained model are not normalized during training either.
+ * The teachers of a training run. A teacher is a model whose embeddings the trained model learns to imitate; it may have any
+ * architecture, embedding size and tokenizer. aoei_teacher contains the embeddings of all texts in the training files,
+ * including alternative texts. They are computed once, with the tokenizer, prompt, pooling and maximum length of the teacher.
+ * The vector of a text is the embedding of the teacher, which is not normalized, because the embeddings of the trained model
+ * are not normalized during training either. If there are several teachers, it is the concatenation of their embeddings, each
+ * normalized to unit length; the cosine of two such vectors is the mean of the teachers' cosines.
  */
 #ifndef AOEI_TRAIN_TEACHER_H
 #define AOEI_TRAIN_TEACHER_H
 
+#include "aoe_train.h"
 #include "table/examples.h"
 
+typedef struct aoei_teacher_vectors aoei_teacher_vectors; /* embeddings of a teacher for the texts of a file */
+
+/* One of the teachers. */
+typedef struct aoei_teacher_model {
+    const char *dir;               /* model directory, for messages; borrowed */
+    aoe_model *model;              /* NULL after the embeddings are computed; owned */
+    size_t dims;                   /* number of components of an embedding */
+    aoei_teacher_vectors *vectors; /* [aoei_teacher.files] embeddings of the texts of each file; owned */
+} aoei_teacher_model;
+
 typedef struct aoei_teacher {
-    aoe_model *model; /* teacher model; NULL after the embeddings are computed; owned */
-    const char *dir;  /* directory of the teacher model for messages; borrowed */
-    size_t dims;      /* number of components of an embedding */
-    size_t n;         /* number of training files */
-    float **vectors;  /* [n] for each file, an array [number of texts in the file, dims] of embeddings; all arrays are owned */
-    uint64_t fingerprint; /* hash of all embeddings, file by file */
+    aoei_teacher_model model[AOE_MAX_TEACHERS]; /* [n] teachers */
+    size_t n;
+    size_t files;      /* number of training files */
+    size_t dims;       /* number of components of the vector of a text, the sum over the teachers */
+    const char *cache; /* directory in which embeddings are stored (teacher_cache.h); NULL: they are only in memory; borrowed */
+    uint64_t fingerprint; /* hash of all embeddings, or with a cache, of all keys of blocks */
 } aoei_teacher;
 
-/* Opens the teacher model in the directory dir. The caller calls aoei_teacher_destroy even if this function fails. Errors:
- * AOE_ENOENT if the model has no tokenizer, and the errors of aoe_model_open. */
-int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_error *err);
-/* Computes the embeddings of the texts in n files, and then closes the teacher model. Errors:
- * - AOE_EFORMAT if the teacher's vocabulary contains no token of a text; the message contains the file and line
- * - AOE_ENUMERIC, AOE_ENOMEM */
+/* Opens the teachers in the list `dirs`, whose end is NULL or the AOE_MAX_TEACHERS-th element. cache: directory for the
+ * embeddings, which is created, or NULL. The caller calls aoei_teacher_destroy even if this function fails. Errors: AOE_ENOENT
+ * if a model has no tokenizer, and the errors of aoe_model_open. */
+int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *const *dirs, aoe_dtype dtype, const char *cache,
+                      aoe_error *err);
+/* Computes the embeddings of the texts in n files, and then closes the models. Errors:
+ * - AOE_EFORMAT if the vocabulary of a teacher contains no token of a text; the message contains the file and line
+ * - AOE_ENUMERIC, AOE_ENOMEM, AOE_EIO, AOE_ENOSPC */
 int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *files, size_t n, size_t batch_tokens,
                        aoe_error *err);
+/* Copies the vector of a text to out[t->dims]. */
+void aoei_teacher_read(const aoei_teacher *t, size_t file, size_t text, float *out);
 void aoei_teacher_destroy(aoei_teacher *t); /* accepts a zeroed struct */
 
 #endif

@@ -127,6 +127,10 @@ static json_t *event_json(const aoe_train_event *e) {
             bad |= set_real(o, "layers", e->loss.layers);
         if (e->loss.detection > 0)
             bad |= set_real(o, "detection", e->loss.detection);
+        if (e->loss.vectors > 0 || e->loss.similarities > 0) {
+            bad |= set_real(o, "vectors", e->loss.vectors);
+            bad |= set_real(o, "similarities", e->loss.similarities);
+        }
         bad |= set_real(o, "accuracy", e->accuracy);
         bad |= set_real(o, "lr", e->lr);
         bad |= set_real(o, "grad_norm", e->grad_norm);

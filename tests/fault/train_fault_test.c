@@ -43,7 +43,7 @@ static void work_create(work *w, aoe_dtype dtype) {
     tiny_model_write(r->model, &shape);
     r->o.args.model_options.dtype = dtype;
     r->o.cache_chunk = dtype == AOE_DTYPE_BF16 ? 2 : 0;
-    r->o.teacher = dtype == AOE_DTYPE_BF16 ? r->model : NULL;
+    r->o.teachers[0] = dtype == AOE_DTYPE_BF16 ? r->model : NULL;
     r->o.args.max_steps = 2;
     r->o.args.save_every = r->o.args.eval_every = 1;
     train_run_output(r, "whole");

@@ -296,9 +296,9 @@ static void test_errors(void **state) {
     r.o.classes = 2;
     expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t2\n", "is not a class");
     r.o.classes = AOE_AUTO;
-    r.o.teacher = r.model;
-    expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.teacher");
-    r.o.teacher = NULL;
+    r.o.teachers[0] = r.model;
+    expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.teachers");
+    r.o.teachers[0] = NULL;
     r.o.args.model_options.pooling = AOE_POOLING_CLS;
     expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.pooling");
     r.o.args.model_options.pooling = AOE_POOLING_AUTO;

@@ -246,8 +246,8 @@ static void rejects_wrong_options(void **state) {
     r.o.mask_rate = 0;
     expect_rejected(&r, AOE_EARG, "options.mask_rate is 0");
     r.o = valid;
-    r.o.teacher = r.o.args.model;
-    expect_rejected(&r, AOE_EARG, "options.teacher");
+    r.o.teachers[0] = r.o.args.model;
+    expect_rejected(&r, AOE_EARG, "options.teachers");
     r.o = valid;
     r.o.matryoshka = &prefix;
     r.o.n_matryoshka = 1;

@@ -64,7 +64,7 @@ static char *write_static(const train_run *r, const char *name) {
 
 /* Sets the weights of all loss terms except the distillation term to 0. */
 static void only_teacher(train_run *r, const char *teacher) {
-    r->o.teacher = teacher;
+    r->o.teachers[0] = teacher;
     r->o.objective.w_cosine = r->o.objective.w_ibn = r->o.objective.w_angle = r->o.objective.w_cln = 0;
 }
 
@@ -163,7 +163,7 @@ static void test_labels(void **state) {
     train_run_create(&r);
     char *teacher = write_teacher(&r, "teacher", 12, 99), *data = equal_labels(&r);
     r.source.path = data;
-    r.o.teacher = teacher;
+    r.o.teachers[0] = teacher;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "every label is 1"));
     only_teacher(&r, teacher);
@@ -180,7 +180,7 @@ static void test_sum(void **state) {
     train_run r;
     train_run_create(&r);
     char *teacher = write_teacher(&r, "teacher", 12, 99);
-    r.o.teacher = teacher;
+    r.o.teachers[0] = teacher;
     r.o.w_teacher = 2.5;
     train_run_ok(&r, 1);
     for (size_t i = 0; i < r.n; i++)
@@ -206,7 +206,7 @@ static void test_sum(void **state) {
     free(settings);
     /* with weight 0, the teacher is not opened */
     train_run_output(&r, "without");
-    r.o.teacher = "nowhere";
+    r.o.teachers[0] = "nowhere";
     r.o.w_teacher = 0;
     train_run_ok(&r, 1);
     settings = train_run_read(&r, "aoe.json", NULL);
@@ -224,7 +224,7 @@ static void test_threads_and_chunks(void **state) {
             train_run r;
             train_run_create(&r);
             char *teacher = write_teacher(&r, "teacher", TRAIN_DIMS, 99);
-            r.o.teacher = teacher;
+            r.o.teachers[0] = teacher;
             r.o.distill = (aoe_distill)form;
             r.o.accumulate = 2;
             r.o.args.model_options.dtype = (aoe_dtype)dtype;
@@ -282,7 +282,7 @@ static void test_own_teacher(void **state) {
     r.o.data = data;
     r.o.n_data = 3;
     r.o.evaluate = NULL;
-    r.o.teacher = r.model;
+    r.o.teachers[0] = r.model;
     r.o.batch_size = 3;
     r.o.args.epochs = 4;
     r.o.args.dropout = 0;
@@ -330,7 +330,7 @@ static void test_resume(void **state) {
     train_run r;
     train_run_create(&r);
     char *teacher = write_teacher(&r, "teacher", TRAIN_DIMS, 99);
-    r.o.teacher = teacher;
+    r.o.teachers[0] = teacher;
     train_run_ok(&r, 1);
     size_t size;
     char *weights = train_run_read(&r, "model.safetensors", &size), *settings = train_run_read(&r, "aoe.json", NULL);
@@ -360,14 +360,14 @@ static void test_changed_teacher(void **state) {
     train_run_create(&r);
     char *teacher = write_teacher(&r, "teacher", TRAIN_DIMS, 99), *moved = test_path(r.dir, "moved"),
          *other = write_teacher(&r, "other", TRAIN_DIMS, 98);
-    r.o.teacher = teacher;
+    r.o.teachers[0] = teacher;
     r.stop_kind = AOE_TRAIN_STEP;
     r.stop_step = 5;
     assert_int_equal(train_run_go(&r, 1, NULL), AOE_ECANCELLED);
     r.stop_kind = -1;
     r.o.args.resume = 1;
     const aoe_train_options good = r.o;
-    r.o.teacher = other;
+    r.o.teachers[0] = other;
     expect_changed(&r, "teacher_fingerprint");
     r.o = good;
     r.o.w_teacher = 2;
@@ -376,11 +376,11 @@ static void test_changed_teacher(void **state) {
     r.o.distill = AOE_DISTILL_KL;
     expect_changed(&r, "distill");
     r.o = good;
-    r.o.teacher = NULL;
+    r.o.teachers[0] = NULL;
     expect_changed(&r, "teacher");
     r.o = good;
     assert_int_equal(rename(teacher, moved), 0);
-    r.o.teacher = moved;
+    r.o.teachers[0] = moved;
     train_run_ok(&r, 1);
     free(teacher);
     free(moved);
@@ -408,15 +408,15 @@ static void test_rejected(void **state) {
          *no_tokenizer = write_teacher(&r, "no-tokenizer", 12, 99), *vocab = test_path(no_tokenizer, "vocab.txt");
     assert_int_equal(remove(vocab), 0);
     const aoe_train_options good = r.o;
-    r.o.teacher = "nowhere";
-    expect_rejected(&r, AOE_ENOENT, "options.teacher: nowhere");
-    r.o.teacher = no_tokenizer;
+    r.o.teachers[0] = "nowhere";
+    expect_rejected(&r, AOE_ENOENT, "options.teachers: nowhere");
+    r.o.teachers[0] = no_tokenizer;
     expect_rejected(&r, AOE_ENOENT, "no-tokenizer: the directory contains no tokenizer");
-    r.o.teacher = narrow;
+    r.o.teachers[0] = narrow;
     r.o.distill = AOE_DISTILL_KL;
     expect_rejected(&r, AOE_EARG, "because kl requires equal sizes");
     r.o = good;
-    r.o.teacher = narrow;
+    r.o.teachers[0] = narrow;
     r.o.w_teacher = -1;
     expect_rejected(&r, AOE_EARG, "options.w_teacher");
     r.o.w_teacher = (double)NAN;
@@ -429,7 +429,7 @@ static void test_rejected(void **state) {
     r.o.w_teacher = 0;
     expect_rejected(&r, AOE_EARG, "all loss weights are 0");
     r.o = good;
-    r.o.teacher = static_model; /* the vocabularies differ: only the student has a token for unknown words */
+    r.o.teachers[0] = static_model; /* the vocabularies differ: only the student has a token for unknown words */
     free(test_write_text(r.dir, "train.tsv", "text1\ttext2\tlabel\na cat\ta dog\t1\nthe cat\t\xe2\x82\xac\t2\n"));
     expect_rejected(&r, AOE_EFORMAT, "train.tsv:3: a text has no token in the teacher's vocabulary");
     free(vocab);

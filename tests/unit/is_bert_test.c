@@ -166,8 +166,8 @@ static void rejects_wrong_options(void **state) {
     r.o.batch_size = 1;
     expect_rejected(&r, AOE_EARG, "options.batch_size is 1");
     r.o = valid;
-    r.o.teacher = r.o.args.model;
-    expect_rejected(&r, AOE_EARG, "options.teacher");
+    r.o.teachers[0] = r.o.args.model;
+    expect_rejected(&r, AOE_EARG, "options.teachers");
     r.o = valid;
     r.o.layers.adaptive = 1;
     expect_rejected(&r, AOE_EARG, "convolutions of the last hidden state");

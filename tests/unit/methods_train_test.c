@@ -42,7 +42,7 @@ static void begin(train_run *r, aoe_method method, int with_triplets) {
         r->o.objective.hard_negative = has_hard_negative ? 0.5 : 0;
     }
     if (method == AOE_METHOD_GIST)
-        r->o.teacher = r->o.args.model;
+        r->o.teachers[0] = r->o.args.model;
 }
 
 /* Returns the concatenated contents of all output files that depend on trained values. *size is set to the number of bytes. The
@@ -488,7 +488,7 @@ static void rejected_options(void **state) {
         {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
         {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labeled pairs"},
-        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 20 is unknown"},
+        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 21 is unknown"},
     };
     train_run r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -500,7 +500,7 @@ static void rejected_options(void **state) {
     begin(&r, AOE_METHOD_GIST, 1);
     r.o.objective.guide_margin = -0.1;
     expect_rejected(&r, AOE_EARG, "options.guide_margin is -0.1");
-    r.o.teacher = NULL;
+    r.o.teachers[0] = NULL;
     expect_rejected(&r, AOE_EARG, "options.method gist needs a guide");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SYMMETRIC, 1);
@@ -516,7 +516,7 @@ static void rejected_options(void **state) {
     r.source.kind = AOE_EXAMPLES_PAIRS;
     expect_rejected(&r, AOE_EARG, "do not give a kind of examples");
     r.source.kind = AOE_EXAMPLES_AUTO;
-    r.o.teacher = r.model;
+    r.o.teachers[0] = r.model;
     expect_rejected(&r, AOE_EARG, "simcse-unsup trains a projection of the embeddings");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_CONSERT, 0);
@@ -528,9 +528,9 @@ static void rejected_options(void **state) {
     expect_rejected(&r, AOE_EARG, "the method reads plain texts");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_CONSERT_SUP, 0);
-    r.o.teacher = r.model;
+    r.o.teachers[0] = r.model;
     expect_rejected(&r, AOE_EARG, "consert-sup has no distillation loss");
-    r.o.teacher = NULL;
+    r.o.teachers[0] = NULL;
     r.o.objective.features = AOE_FEATURE_U;
     expect_rejected(&r, AOE_EARG, "options.features must contain at least two features");
     train_run_destroy(&r);

@@ -276,8 +276,8 @@ static void rejects_wrong_options(void **state) {
     r.o.args.model_options.pooling = AOE_POOLING_CLS;
     expect_rejected(&r, AOE_EARG, "but the pooling is cls");
     r.o = valid;
-    r.o.teacher = r.o.args.model;
-    expect_rejected(&r, AOE_EARG, "options.teacher");
+    r.o.teachers[0] = r.o.args.model;
+    expect_rejected(&r, AOE_EARG, "options.teachers");
     r.o = valid;
     r.o.layers.adaptive = 1;
     expect_rejected(&r, AOE_EARG, "options.layers");
@@ -303,8 +303,8 @@ static void rejects_wrong_options_of_sup(void **state) {
     r.o.args.model_options.pooling = AOE_POOLING_CLS;
     expect_rejected(&r, AOE_EARG, "but the pooling is cls");
     r.o = valid;
-    r.o.teacher = r.o.args.model;
-    expect_rejected(&r, AOE_EARG, "options.teacher");
+    r.o.teachers[0] = r.o.args.model;
+    expect_rejected(&r, AOE_EARG, "options.teachers");
     r.o = valid;
     r.o.layers.adaptive = 1;
     expect_rejected(&r, AOE_EARG, "options.layers");

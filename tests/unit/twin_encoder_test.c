@@ -415,10 +415,10 @@ static void rejected_runs(void **state) {
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "options.negatives is 0"));
     r.o.negatives = 1;
-    r.o.teacher = r.model;
+    r.o.teachers[0] = r.model;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "options.teacher"));
-    r.o.teacher = NULL;
+    assert_non_null(strstr(err.message, "options.teachers"));
+    r.o.teachers[0] = NULL;
     char *path = test_write_text(r.dir, "one.txt", "a b\na b\n");
     r.source.path = path;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EFORMAT);

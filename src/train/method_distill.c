@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * The method distill (Reimers and Gurevych 2020; model distillation in sentence-transformers): the vectors of the teachers for
+ * plain texts are targets, and so are the similarities of the texts of a batch (loss/vector_objective.h). A linear map
+ * (train/teacher_map.h) is trained if the sizes of the vectors differ.
+ */
+#include "train/method_distill.h"
+
+#include <math.h>
+
+#include "base/error.h"
+
+static void defaults(aoe_train_options *o) {
+    o->batch_size = 64;
+    o->w_teacher = 0;
+    o->args.dropout = 0;
+}
+
+static int check(const aoe_train_options *o, aoe_error *err) {
+    const aoe_objective_options *j = &o->objective;
+    if (!o->teachers[0])
+        return aoei_fail(err, AOE_EARG,
+                         "options.method distill learns the embeddings of another model; set options.teachers to this model");
+    if (!(j->w_vectors >= 0 && j->w_similarities >= 0 && isfinite(j->w_vectors + j->w_similarities) &&
+          j->w_vectors + j->w_similarities > 0))
+        return aoei_fail(
+            err, AOE_EARG,
+            "options.w_vectors is %g and options.w_similarities is %g; they must be finite and non-negative, and one "
+            "of them above 0",
+            j->w_vectors, j->w_similarities);
+    if (j->vector_loss != AOE_VECTOR_LOSS_COSINE && j->vector_loss != AOE_VECTOR_LOSS_SQUARES)
+        return aoei_fail(err, AOE_EARG, "options.vector_loss must be a value of aoe_vector_loss");
+    if (o->teacher_map < AOE_TEACHER_MAP_AUTO || o->teacher_map > AOE_TEACHER_MAP_KEPT)
+        return aoei_fail(err, AOE_EARG, "options.teacher_map must be a value of aoe_teacher_map");
+    return aoei_check_plain_texts(o, err);
+}
+
+/* The loss of a text uses one vector, and no objective of labels. */
+static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
+                     aoe_error *err) {
+    (void)o;
+    (void)file;
+    (void)d;
+    (void)err;
+    l->copies = 1;
+    return AOE_OK;
+}
+
+static void weights(aoe_objective_options *j, aoe_example_kind kind) {
+    (void)kind;
+    j->w_cosine = j->w_ibn = j->w_angle = j->w_cln = 0;
+}
+
+static int describe(const aoe_train_options *o, json_t *record) {
+    int bad = json_object_set_new(record, "w_vectors", json_real(o->objective.w_vectors));
+    bad |= json_object_set_new(record, "w_similarities", json_real(o->objective.w_similarities));
+    bad |= json_object_set_new(record, "vector_loss",
+                               json_string(o->objective.vector_loss == AOE_VECTOR_LOSS_SQUARES ? "squares" : "cosine"));
+    return bad;
+}
+
+const aoei_method aoei_method_distill = {.name = "distill",
+                                         .group = AOEI_METHODS_TEXTS,
+                                         .about = "vectors of a teacher as targets (Reimers and Gurevych 2020)",
+                                         .kinds = AOEI_KIND(TEXTS),
+                                         .supported = "the texts of any file",
+                                         .head = "linear map",
+                                         .maps_vectors = 1,
+                                         .defaults = defaults,
+                                         .check = check,
+                                         .describe = describe,
+                                         .load = aoei_load_texts,
+                                         .weights = weights,
+                                         .file_loss = file_loss,
+                                         .step_loss = &aoei_loss_of_vectors};
