@@ -463,6 +463,12 @@ AOE_API void aoe_train_options_defaults(aoe_train_options *o);
 /* Sets o->method to m, and the options whose defaults for this method differ from those of aoe_train_options_defaults to the
  * values of the method's paper (docs/objectives.md). Does nothing if m is unknown. */
 AOE_API void aoe_train_method_defaults(aoe_train_options *o, aoe_method m);
+/* Returns the number of texts that the encoder processes at a time in training, for aoe_plan_options.n_texts: the number of
+ * examples of a batch, or cache_chunk if it is lower, times the number of texts that the method encodes for an example.
+ * texts_per_example: number of texts of an example of the training files, 2 for pairs and positives, 3 for triplets; methods
+ * that read the texts of any file ignore it. The two texts of a pair count as one text for CROSS_ENCODER, which encodes them
+ * together. Returns 0 if the method is unknown. */
+AOE_API size_t aoe_train_batch_texts(const aoe_train_options *o, size_t texts_per_example);
 /* Fine-tunes args.model on the training files and writes the model to args.output. With equal seeds, the trained weights are
  * bit-identical for any number of threads and after resuming. If args.model is a directory of adapters, or options.lora
  * requests new adapters, only the adapters are trained and saved, in PEFT's format; the base model is neither changed nor
@@ -483,8 +489,8 @@ typedef struct aoe_memory_plan {
     size_t weights;     /* memory-mapped weights */
     size_t packed;      /* copies of weights in the layout of the kernels */
     size_t activations; /* activations of one batch */
-    /* The following fields are for training with n_texts / 2 pairs per batch. If aoe_train_options.cache_chunk is set, n_texts
-     * must be the number of texts in a chunk. */
+    /* The following fields are for training with batches of n_texts texts. If aoe_train_options.cache_chunk is set, n_texts
+     * must be the number of texts in a chunk (aoe_train_batch_texts). */
     size_t frozen;             /* adapters: frozen weights, memory-mapped or converted; otherwise 0 */
     size_t parameters;         /* float32 values of the trained parameters */
     size_t gradients;          /* float32 gradients */
@@ -502,7 +508,7 @@ typedef struct aoe_memory_plan {
 
 typedef struct aoe_plan_options {
     size_t struct_size;  /* set by aoe_plan_options_defaults */
-    size_t n_texts;      /* texts in a batch; default 64 */
+    size_t n_texts;      /* texts in a batch; a joined pair of CROSS_ENCODER counts as one text; default 64 */
     size_t length;       /* tokens per text; AOE_AUTO (default): the maximum length of the model */
     aoe_dtype dtype;     /* used only by aoe_shape_plan: data type of activations, as in aoe_model_options */
     aoe_storage storage; /* used only by aoe_shape_plan: stored type of the weights; default AOE_STORAGE_BF16 */

@@ -46,8 +46,9 @@ static const cli_option table[] = {
      .offset = offsetof(options, texts),
      .min = 1,
      .max = 1e9,
-     .help = "with --plan or --shape: number of texts in the batch; a training pair counts as two texts",
-     .fallback = "64"},
+     .help = "with --plan or --shape: number of texts in the batch; a training pair counts as two texts, a pair of a "
+             "cross-encoder as one text",
+     .fallback = "the texts of a training batch of --method, 64 for angle"},
     {.name = "length",
      .kind = CLI_SIZE,
      .value = "N",
@@ -129,11 +130,11 @@ static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
     return bytes;
 }
 
-/* Adds the rows of the memory plan to the table. */
-/* adapters: 1: training changes only adapters. */
+/* Adds the rows of the memory plan to the table. adapters: 1: training changes only adapters. */
 static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o, int adapters) {
+    const int joined = o->method == AOE_METHOD_CROSS_ENCODER;
     cli_table_cell(t, "memory for");
-    cli_table_cell(t, "%zu texts of %zu tokens", o->p.n_texts, o->p.length);
+    cli_table_cell(t, "%zu %s of %zu tokens", o->p.n_texts, joined ? "joined pairs" : "texts", o->p.length);
     cli_table_cell(t, "  computation");
     cli_table_cell(t, "%s", cli_dtype_name(plan->dtype));
     pair(t, " inference", "");
@@ -314,13 +315,15 @@ static void read_head(options *o, const char *dir, aoe_context *ctx) {
     aoe_model_close(model);
 }
 
-/* Sets o->train to the defaults of the method for the model or shape, with the given adapters. */
+/* Sets o->train to the defaults of the method for the model or shape, with the given adapters, and the number of texts to that
+ * of its batches unless it is given. */
 static void set_train_options(options *o, const char *model) {
     aoe_train_options_defaults(&o->train);
     aoe_train_method_defaults(&o->train, o->method);
     o->train.args.model = model;
     o->train.lora = o->lora;
     o->p.train = &o->train;
+    o->p.n_texts = o->texts ? o->texts : aoe_train_batch_texts(&o->train, 2);
 }
 
 /* Computes the memory plan. The prompt, the pooling and the maximum sequence length are those of the method, if it sets them,
@@ -454,7 +457,6 @@ static int run_command(int argc, char **argv) {
         code = check_options(&o, &args);
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
-        o.p.n_texts = o.texts ? o.texts : o.p.n_texts;
         cli_set_quiet(o.general.quiet);
         char *dir = o.shape ? NULL : cli_find_model(args.n ? args.operand[0] : o.model.dir);
         code = (!dir && !o.shape) || cli_open_context(&ctx, &o.general);

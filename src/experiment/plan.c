@@ -24,7 +24,7 @@ struct aoei_plans {
     char *texts_key;    /* model, maximum length, prompt and training files for which `longest` and `texts_per_example` were
                            computed; owned */
     size_t longest;     /* maximum number of tokens of a text in the training files */
-    size_t texts_per_example; /* maximum number of texts of a training example, 2 or 3 */
+    size_t texts_per_example; /* maximum number of texts of an example of the training files, 2 or 3 */
 };
 
 int aoei_plans_create(aoei_plans **p, aoe_error *err) {
@@ -113,12 +113,6 @@ static size_t data_bytes(const aoe_train_options *o) {
     return bytes;
 }
 
-/* Returns the maximum number of texts that are encoded for an example: ct adds random pairs, and consert-sup encodes the two
- * texts of a pair twice. */
-static size_t texts_of_example(const aoei_plans *p, const aoe_train_options *o) {
-    return o->method == AOE_METHOD_CT ? 2 * (1 + o->negatives) : o->method == AOE_METHOD_CONSERT_SUP ? 4 : p->texts_per_example;
-}
-
 static int plan_model(aoei_plans *p, const aoe_train_options *o, const aoe_model *m, int has_dev, int evaluates_only,
                       size_t *bytes, aoe_error *err) {
     aoe_memory_plan plan;
@@ -127,8 +121,7 @@ static int plan_model(aoei_plans *p, const aoe_train_options *o, const aoe_model
     if (code)
         return code;
     aoe_plan_options_defaults(&options);
-    options.n_texts =
-        texts_of_example(p, o) * (o->cache_chunk && o->cache_chunk < o->batch_size ? o->cache_chunk : o->batch_size);
+    options.n_texts = aoe_train_batch_texts(o, p->texts_per_example);
     options.length = p->longest;
     options.train = o;
     code = aoe_model_plan(m, &options, &plan, err);

@@ -223,13 +223,6 @@ static int add_templates(run *r, aoe_error *err) {
     return rc;
 }
 
-/* Returns 1 if a dropout probability of the run is above 0. */
-static int has_dropout(const aoe_train_options *o, const aoe_model *m) {
-    const aoei_encoder_config *c = &m->config;
-    return c->lora.dropout > 0 ||
-           (aoei_is_auto(o->args.dropout) ? c->hidden_dropout > 0 || c->attention_dropout > 0 : o->args.dropout > 0);
-}
-
 /* Adds the linear map of a method that learns the vectors of the teachers. If the options contain no teacher, the vectors have
  * the size of the embeddings. The teachers themselves are not part of the plan. */
 static int add_teacher_map(run *r, aoe_error *err) {
@@ -263,11 +256,10 @@ static int create_run(run *r, const aoe_model *m, const aoe_train_options *train
     if (!rc && r->method->maps_vectors)
         rc = add_teacher_map(r, err);
     if (!rc && r->method->check_model)
-        rc = r->method->check_model(train, r->model, !m->tokenizer || has_dropout(train, r->model), err);
+        rc = r->method->check_model(train, r->model, !m->tokenizer || aoei_has_dropout(&train->args, &r->model->config), err);
     if (rc)
         return rc;
-    const int single = train->method == AOE_METHOD_CROSS_ENCODER || r->method->maps_vectors;
-    const size_t arity = single ? 1 : train->method == AOE_METHOD_CONSERT_SUP ? 4 : 2; /* texts per example */
+    const size_t arity = aoei_method_texts(r->method, 2);
     const int labels = (r->method->kinds & AOEI_KIND(PAIRS)) && !r->method->positives_only;
     r->model->config.optimizer = train->args.optimizer;
     r->sizes = (aoei_pair_step_options){.pairs = (o->n_texts + arity - 1) / arity,

@@ -30,6 +30,11 @@ int aoei_has_teacher(const aoe_train_options *o) {
     return o->teachers[0] && (o->w_teacher > 0 || o->method == AOE_METHOD_GIST || o->method == AOE_METHOD_DISTILL);
 }
 
+int aoei_has_dropout(const aoe_training_args *o, const aoei_encoder_config *c) {
+    return c->lora.dropout > 0 ||
+           (aoei_is_auto(o->dropout) ? c->hidden_dropout > 0 || c->attention_dropout > 0 : o->dropout > 0);
+}
+
 /* ---------------------------------------------------------------- reading */
 
 int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err) {

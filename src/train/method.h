@@ -21,8 +21,7 @@ enum { AOEI_MAX_CLASSES = 10000 /* maximum number of classes of a classifier */ 
 /* The loss that the batches of one file minimize. */
 typedef struct aoei_file_loss {
     int has_labels;        /* 1: the examples are labeled pairs, and the loss uses their labels */
-    size_t copies;         /* number of times that a text is encoded in a step: 2 for plain texts, otherwise 1 unless file_loss
-                              sets it */
+    size_t copies;         /* number of times that a text is encoded in a step (aoei_method_copies) */
     double label_scale;    /* divisor of the labels, positive. For regression, it is the label that represents a cosine of 1;
                               otherwise, it is 1 */
     const aoe_view *views; /* [copies] transformations of the copies of a text; NULL: none; borrowed from the options */
@@ -46,6 +45,7 @@ typedef struct aoei_method {
     int positives_only;              /* 1: in labeled data, only positive pairs are used */
     const char *supported;           /* description of the supported data for messages */
     const aoei_step_loss *step_loss; /* loss that the batches minimize */
+    size_t copies;     /* number of times that a text is encoded in a step; 0: 2 for plain texts, 1 for other examples */
     int templates;     /* number of prompt templates in which each text occurs (train/template_batch.h); 0: none */
     const char *head;  /* name of the training head in the training record; NULL: "classifier" */
     aoe_pooling words; /* AOE_POOLING_AUTO: the whole model is trained; otherwise, only its word embeddings are used,
@@ -86,6 +86,8 @@ const char *aoei_kind_name(aoe_example_kind kind);
 /* Returns 1 if the vectors of a teacher are needed: the options contain a teacher, and the weight of the distillation loss is
  * above 0, or the loss of the method uses the teacher. */
 int aoei_has_teacher(const aoe_train_options *o);
+/* Returns 1 if a dropout probability of the run is above 0. c: configuration of the model. */
+int aoei_has_dropout(const aoe_training_args *o, const aoei_encoder_config *c);
 /* Checks that no file has a kind of examples or a label map, because the method reads the texts of any file. */
 int aoei_check_plain_texts(const aoe_train_options *o, aoe_error *err);
 /* Reads all texts of a file. Corresponds to aoei_method.load. */

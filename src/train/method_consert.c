@@ -73,7 +73,6 @@ static int text_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_tr
 static int pair_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
                      aoe_error *err) {
     l->views = o->views;
-    l->copies = AOE_VIEWS;
     return aoei_check_classes(o, file->path, d, "consert-sup", "choose angle or cosent", err);
 }
 
@@ -96,6 +95,7 @@ const aoei_method aoei_method_consert_sup = {.name = "consert-sup",
                                              .about = "classifier and two views of each text (ConSERT, Yan et al. 2021)",
                                              .kinds = AOEI_KIND(PAIRS),
                                              .supported = "labeled pairs (text1, text2, label)",
+                                             .copies = AOE_VIEWS,
                                              .defaults = pair_defaults,
                                              .check = check_pairs,
                                              .check_model = check_model,

@@ -34,17 +34,6 @@ static int check(const aoe_train_options *o, aoe_error *err) {
     return aoei_check_plain_texts(o, err);
 }
 
-/* The loss of a text uses one vector, and no objective of labels. */
-static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
-                     aoe_error *err) {
-    (void)o;
-    (void)file;
-    (void)d;
-    (void)err;
-    l->copies = 1;
-    return AOE_OK;
-}
-
 static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     (void)kind;
     j->w_cosine = j->w_ibn = j->w_angle = j->w_cln = 0;
@@ -63,6 +52,7 @@ const aoei_method aoei_method_distill = {.name = "distill",
                                          .about = "vectors of a teacher as targets (Reimers and Gurevych 2020)",
                                          .kinds = AOEI_KIND(TEXTS),
                                          .supported = "the texts of any file",
+                                         .copies = 1,
                                          .head = "linear map",
                                          .maps_vectors = 1,
                                          .defaults = defaults,
@@ -70,5 +60,4 @@ const aoei_method aoei_method_distill = {.name = "distill",
                                          .describe = describe,
                                          .load = aoei_load_texts,
                                          .weights = weights,
-                                         .file_loss = file_loss,
                                          .step_loss = &aoei_loss_of_vectors};

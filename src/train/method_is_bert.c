@@ -57,11 +57,10 @@ static void weights(aoe_objective_options *j, aoe_example_kind kind) {
     j->w_cosine = j->w_ibn = j->w_angle = j->w_cln = 0;
 }
 
-/* A step encodes each text once. */
 static int file_loss(aoei_file_loss *l, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
                      aoe_error *err) {
+    (void)l;
     (void)o;
-    l->copies = 1;
     return d->n > 1 ? AOE_OK
                     : aoei_fail(err, AOE_EFORMAT, "%s: contains only one text; add texts to compare it with", file->path);
 }
@@ -89,6 +88,7 @@ const aoei_method aoei_method_is_bert = {.name = "is-bert",
                                          .about = "convolutions, mutual information (IS-BERT, Zhang et al. 2020)",
                                          .kinds = AOEI_KIND(TEXTS),
                                          .supported = "the texts of any file",
+                                         .copies = 1,
                                          .defaults = defaults,
                                          .check = check,
                                          .check_model = check_model,

@@ -109,6 +109,28 @@ int aoei_method_find(const aoei_method **m, aoe_method number, aoe_error *err) {
     return AOE_OK;
 }
 
+size_t aoei_method_copies(const aoei_method *m, aoe_example_kind kind) {
+    return m->copies ? m->copies : kind == AOE_EXAMPLES_TEXTS ? 2 : 1;
+}
+
+size_t aoei_method_texts(const aoei_method *m, size_t arity) {
+    if (m->kinds & AOEI_KIND(TEXTS))
+        return aoei_method_copies(m, AOE_EXAMPLES_TEXTS);
+    return m == methods[AOE_METHOD_CROSS_ENCODER] ? 1 : arity * aoei_method_copies(m, AOE_EXAMPLES_PAIRS);
+}
+
+size_t aoei_method_pairs(const aoei_method *m, const aoe_train_options *o) {
+    return 1 + (m->negatives ? o->negatives : 0);
+}
+
+size_t aoe_train_batch_texts(const aoe_train_options *o, size_t texts_per_example) {
+    if (!o || o->method < 0 || o->method >= AOE_METHOD_COUNT)
+        return 0;
+    const aoei_method *m = methods[o->method];
+    const size_t examples = o->cache_chunk && o->cache_chunk < o->batch_size ? o->cache_chunk : o->batch_size;
+    return examples * aoei_method_pairs(m, o) * aoei_method_texts(m, texts_per_example);
+}
+
 int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err) {
     const int code = check_objective(&o->objective, err);
     if (code)
@@ -130,7 +152,7 @@ int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *fil
     const aoe_train_data *file = &o->data[number];
     aoe_table_options table = file->table;
     table.allow_empty = 0;
-    *file_loss = (aoei_file_loss){.copies = 1, .label_scale = 1, .threshold = (double)NAN};
+    *file_loss = (aoei_file_loss){.label_scale = 1, .threshold = (double)NAN};
     const int code = m->load ? m->load(e, o, file, &table, err) : aoei_examples_load(e, file->path, file->kind, &table, err);
     if (!code && e->kind == AOE_EXAMPLES_PAIRS && m->positives_only)
         return aoei_keep_positives(e, &file_loss->threshold, &o->objective, file, err);
@@ -141,7 +163,7 @@ int aoei_method_loss(const aoei_method *m, aoei_file_loss *file_loss, const aoe_
                      const aoei_dataset *d, aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
     file_loss->has_labels = d->kind == AOE_EXAMPLES_PAIRS;
-    file_loss->copies = d->kind == AOE_EXAMPLES_TEXTS ? 2 : 1;
+    file_loss->copies = aoei_method_copies(m, d->kind);
     file_loss->objective = o->objective;
     file_loss->objective.ibn_threshold = 1;
     if (m->weights)

@@ -430,11 +430,6 @@ static int measure(const pair_task *p, size_t n, size_t *longest, size_t *tokens
     return AOE_OK;
 }
 
-/* Returns the number of pairs that an example becomes in a batch. */
-static size_t pairs_per_example(const pair_task *p) {
-    return 1 + (p->method->negatives ? p->o->negatives : 0);
-}
-
 /* Returns 1 if the texts of a file have views. */
 static int has_views(const pair_task *p) {
     int views = 0;
@@ -468,13 +463,13 @@ static int lay_out_teacher(pair_task *p, size_t n, aoe_error *err) {
 
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
-    const int has_dropout = t->hidden_dropout > 0 || t->attention_dropout > 0 || t->base->config.lora.dropout > 0;
+    const int has_dropout = aoei_has_dropout(t->o, &t->base->config);
     int code = p->method->check_model ? p->method->check_model(p->o, t->base, has_dropout, err) : AOE_OK;
     if (code)
         return code;
     const aoei_replacement replacement = {
         .replace = aoei_generator_replace, .self = &p->generator, .weight = p->o->w_detection};
-    const size_t factor = pairs_per_example(p);
+    const size_t factor = aoei_method_pairs(p->method, p->o);
     const size_t pairs = factor * (p->o->batch_size < task->examples ? p->o->batch_size : task->examples);
     aoei_pair_step_options step = {.pairs = pairs,
                                    .arity = task->cross_encoder              ? 1
@@ -514,8 +509,10 @@ static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
 /* Fills the buffer of the step with a batch for two encoders. Returns the number of the next text. */
 static size_t fill_twin_batch(pair_task *p, const aoei_trainer *t, const aoei_planned_batch *batch, uint64_t step,
                               size_t text) {
-    const aoei_twin_plan plan = {
-        .data = &p->sources[batch->source].data, .negatives = pairs_per_example(p) - 1, .seed = t->o->seed, .step = step};
+    const aoei_twin_plan plan = {.data = &p->sources[batch->source].data,
+                                 .negatives = aoei_method_pairs(p->method, p->o) - 1,
+                                 .seed = t->o->seed,
+                                 .step = step};
     for (size_t i = 0; i < batch->n; i++)
         p->chosen[i] = p->batches.text[batch->first + i][0];
     p->step.arity = 2;

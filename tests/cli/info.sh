@@ -37,9 +37,9 @@ found
 "$AOE" info model --json | grep -o '"dropout":[0-9.]*'
 # The second encoder of a method has parameters of its own, and that of diffcse also activations. dan trains word embeddings and
 # bigrams without the encoder, infersent an LSTM.
-kept=$("$AOE" info --shape bert-tiny --texts 8 --length 16 --json | sed 's/.*"kept":\([0-9]*\).*/\1/')
+kept=$("$AOE" info --shape bert-tiny --dtype f32 --texts 8 --length 16 --json | sed 's/.*"kept":\([0-9]*\).*/\1/')
 for method in angle ct diffcse dan infersent; do
-    "$AOE" info --shape bert-tiny --texts 8 --length 16 --method $method --json | sed 's/.*"parameters":\([0-9]*\).*"kept":\([0-9]*\).*/\1 \2/' |
+    "$AOE" info --shape bert-tiny --dtype f32 --texts 8 --length 16 --method $method --json | sed 's/.*"parameters":\([0-9]*\).*"kept":\([0-9]*\).*/\1 \2/' |
         awk -v method=$method -v kept="$kept" '{ print method, $1, $2 / kept }'
 done
 code=0
@@ -49,4 +49,8 @@ echo "exit code $code"
 sizes() { "$AOE" info -m model --plan --texts 8 --json "$@" | grep -o '"texts":8,"length":[0-9]*'; }
 sizes --method promptbert
 sizes --method promptbert --length 20
+# Without --texts, the plan is for a batch of the method, in which a pair of a cross-encoder is one text.
+for method in angle simcse-sup ct ct-in-batch is-bert consert-sup cross-encoder gist; do
+    echo "$method $("$AOE" info --shape bert-tiny --length 16 --method $method | sed -n 's/^memory for *//p')"
+done
 fails "$AOE" info --shape bert-tiny --method promptbert

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests that the memory plan of a training method equals the memory that a step of the method allocates: with the layers that
- * the method adds, without those that it removes, and with the empty templates of PromptBERT.
+ * the method adds, without those that it removes, and with the empty templates of PromptBERT. Also tests the number of texts
+ * that a batch of a method contains, and the estimate of the memory of a run of an experiment.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "../support/train_run.h"
 #include "aoe_train.h"
 #include "encoder/slots.h"
+#include "experiment/plan.h"
 #include "model/model.h"
 #include "model/open.h"
 #include "train/methods.h"
@@ -28,8 +30,8 @@ static size_t descriptions(const aoei_params *p) {
     return 4 * padded(n * sizeof(aoei_tensor)) + padded(n * sizeof(aoei_optimizer_segment));
 }
 
-/* Asserts that the plan of a run equals the memory of its step. */
-static void check_plan(aoe_context *ctx, const aoe_train_options *o) {
+/* Asserts that the plan of a run equals the memory of its step. arity: number of texts that are encoded for an example. */
+static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arity) {
     const aoei_method *method;
     aoe_model *opened, *trained;
     aoe_memory_plan plan;
@@ -51,8 +53,8 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o) {
         (method->layer && method->layer(o, trained, 0, &err)))
         fail_msg("%s: %s", method->name, err.message);
     trained->config.optimizer = o->args.optimizer;
-    aoei_pair_step_options sizes = {.pairs = TEXTS / 2,
-                                    .arity = labels ? 0 : 2,
+    aoei_pair_step_options sizes = {.pairs = TEXTS / arity,
+                                    .arity = labels && arity == 2 ? 0 : arity,
                                     .tokens = (size_t)TEXTS * LENGTH,
                                     .longest = LENGTH,
                                     .type = trained->type,
@@ -90,12 +92,26 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o) {
 }
 
 static void methods(void **state) {
-    static const aoe_method compared[] = {AOE_METHOD_ANGLE,        AOE_METHOD_SBERT_CLASSIFICATION,
-                                          AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP,
-                                          AOE_METHOD_CT,           AOE_METHOD_CT_IN_BATCH,
-                                          AOE_METHOD_IS_BERT,      AOE_METHOD_DIFFCSE,
-                                          AOE_METHOD_INFERSENT,    AOE_METHOD_DAN,
-                                          AOE_METHOD_PROMPTBERT,   AOE_METHOD_PROMPTBERT_SUP};
+    static const struct {
+        aoe_method method;
+        size_t arity; /* number of texts that are encoded for an example */
+    } compared[] = {
+        {AOE_METHOD_ANGLE, 2},
+        {AOE_METHOD_SBERT_CLASSIFICATION, 2},
+        {AOE_METHOD_SIMCSE_UNSUP, 2},
+        {AOE_METHOD_SIMCSE_SUP, 2},
+        {AOE_METHOD_CROSS_ENCODER, 1},
+        {AOE_METHOD_CT, 2},
+        {AOE_METHOD_CT_IN_BATCH, 2},
+        {AOE_METHOD_CONSERT, 2},
+        {AOE_METHOD_CONSERT_SUP, 4},
+        {AOE_METHOD_IS_BERT, 1},
+        {AOE_METHOD_DIFFCSE, 2},
+        {AOE_METHOD_INFERSENT, 2},
+        {AOE_METHOD_DAN, 2},
+        {AOE_METHOD_PROMPTBERT, 2},
+        {AOE_METHOD_PROMPTBERT_SUP, 2},
+    };
     train_run r;
     aoe_context *ctx;
     (void)state;
@@ -105,18 +121,108 @@ static void methods(void **state) {
     for (size_t i = 0; i < sizeof compared / sizeof *compared; i++) {
         aoe_train_options o;
         aoe_train_options_defaults(&o);
-        aoe_train_method_defaults(&o, compared[i]);
+        aoe_train_method_defaults(&o, compared[i].method);
         o.args.model = mlm;
+        if (compared[i].method == AOE_METHOD_CROSS_ENCODER) {
+            o.args.model = "tests/golden/cross_encoders/bert";
+            o.args.model_options.cross_encoder = 1;
+        }
         o.args.model_options.max_length = AOE_AUTO;
         o.args.model_options.dtype = AOE_DTYPE_F32;
         o.args.model_options.prompt = o.args.model_options.prompt ? "the \"{text}\" [MASK] cat" : NULL;
         o.second_prompt = o.second_prompt ? "{text} : the cat and dog a [MASK]" : NULL;
         o.lstm_dims = 6;
         o.bigrams = 16;
-        check_plan(ctx, &o);
+        check_plan(ctx, &o, compared[i].arity);
     }
     aoe_context_destroy(ctx);
     free(mlm);
+    train_run_destroy(&r);
+}
+
+/* The batch of a method contains the texts that it encodes for its examples. */
+static void batches(void **state) {
+    static const struct {
+        aoe_method method;
+        size_t pairs, triplets; /* texts of a batch of 3 examples */
+    } cases[] = {
+        {AOE_METHOD_ANGLE, 6, 9},        {AOE_METHOD_SIMCSE_SUP, 6, 9},     {AOE_METHOD_CROSS_ENCODER, 3, 3},
+        {AOE_METHOD_SIMCSE_UNSUP, 6, 6}, {AOE_METHOD_CT, 30, 30},           {AOE_METHOD_CT_IN_BATCH, 6, 6},
+        {AOE_METHOD_CONSERT, 6, 6},      {AOE_METHOD_CONSERT_SUP, 12, 18},  {AOE_METHOD_IS_BERT, 3, 3},
+        {AOE_METHOD_PROMPTBERT, 6, 6},   {AOE_METHOD_PROMPTBERT_SUP, 6, 9}, {AOE_METHOD_COUNT, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_train_options o;
+        aoe_train_options_defaults(&o);
+        o.method = cases[i].method;
+        o.batch_size = 3;
+        o.negatives = 4;
+        assert_int_equal(aoe_train_batch_texts(&o, 2), cases[i].pairs);
+        assert_int_equal(aoe_train_batch_texts(&o, 3), cases[i].triplets);
+        o.cache_chunk = 1;
+        assert_int_equal(aoe_train_batch_texts(&o, 2), cases[i].pairs / 3);
+        o.cache_chunk = 4;
+        assert_int_equal(aoe_train_batch_texts(&o, 2), cases[i].pairs);
+    }
+    assert_int_equal(aoe_train_batch_texts(NULL, 2), 0);
+}
+
+/* Returns the estimate of the memory of a run of an experiment. */
+static size_t estimate(const aoe_train_options *o) {
+    aoei_plans *plans;
+    size_t bytes;
+    aoe_error err;
+    assert_int_equal(aoei_plans_create(&plans, &err), 0);
+    if (aoei_plan_memory(plans, o, 0, 0, &bytes, &err))
+        fail_msg("%s", err.message);
+    aoei_plans_free(plans);
+    return bytes;
+}
+
+/* The estimate for an experiment grows with the batch size as the plan grows with the texts of the batch. */
+static void experiments(void **state) {
+    static const struct {
+        aoe_method method;
+        size_t texts; /* number of texts that are encoded for an example */
+    } cases[] = {{AOE_METHOD_ANGLE, 2}, {AOE_METHOD_CT, 10}, {AOE_METHOD_CONSERT_SUP, 4}, {AOE_METHOD_CROSS_ENCODER, 1}};
+    train_run r;
+    aoe_context *ctx;
+    aoe_model *m;
+    aoe_context_options one;
+    aoe_error err;
+    (void)state;
+    train_run_create(&r);
+    aoe_context_options_defaults(&one);
+    one.threads = 1;
+    assert_int_equal(aoe_context_create(&ctx, &one, NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_train_options o;
+        aoe_plan_options options;
+        aoe_memory_plan small, large;
+        aoe_train_options_defaults(&o);
+        aoe_train_method_defaults(&o, cases[i].method);
+        o.args.model = r.model;
+        o.args.model_options.dtype = AOE_DTYPE_F32;
+        o.data = &r.source;
+        o.n_data = 1;
+        r.source.kind = AOE_EXAMPLES_POSITIVES; /* the estimate uses the maximum sequence length */
+        o.negatives = 4;
+        aoe_plan_options_defaults(&options);
+        options.train = &o;
+        assert_int_equal(aoe_model_open(&m, ctx, r.model, &o.args.model_options, &err), 0);
+        options.n_texts = 8 * cases[i].texts;
+        assert_int_equal(aoe_model_plan(m, &options, &small, &err), 0);
+        options.n_texts = 24 * cases[i].texts;
+        assert_int_equal(aoe_model_plan(m, &options, &large, &err), 0);
+        aoe_model_close(m);
+        o.batch_size = 8;
+        const size_t before = estimate(&o);
+        o.batch_size = 24;
+        assert_true(large.training > small.training);
+        assert_int_equal(estimate(&o) - before, large.training - small.training);
+    }
+    aoe_context_destroy(ctx);
     train_run_destroy(&r);
 }
 
@@ -147,6 +253,7 @@ static void shapes(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(methods), cmocka_unit_test(shapes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(methods), cmocka_unit_test(batches), cmocka_unit_test(experiments),
+                                       cmocka_unit_test(shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
