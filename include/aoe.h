@@ -376,14 +376,15 @@ AOE_API void aoe_embedder_options_defaults(aoe_embedder_options *o);
 typedef struct aoe_model_info {
     const char *architecture; /* "bert", "llama", "static" ...; static string */
     size_t hidden, layers, heads, intermediate, vocab, positions, token_types; /* sizes in config.json; 0: not applicable */
-    size_t parameters;        /* number of parameters of the encoder, without pooler and heads */
-    size_t dims;              /* components of an embedding */
-    const char *dense;        /* modules after the pooling: the activation function of a dense layer ("linear", "tanh", "relu",
-                                 "sigmoid",        "gelu", "silu"), "layer norm", "dropout" or "normalize", comma-separated if there
-                                 are        several; owned by        the model; NULL: no modules */
-    aoe_pooling pooling;      /* pooling in use, never AUTO */
-    const char *pooling_from; /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
-    size_t max_length;        /* tokens per text after truncation, special tokens included */
+    size_t parameters;   /* number of parameters of the encoder and of the modules before and after the pooling, without the
+                            pooler and adapters */
+    size_t dims;         /* components of an embedding */
+    const char *modules; /* modules before and after the pooling, comma-separated: "LSTM before the pooling", "convolutions
+                            before the pooling", "dense (tanh)", "layer norm", "dropout", "normalize", "flow"; owned by the
+                            model; NULL: no modules */
+    aoe_pooling pooling; /* pooling in use, never AUTO */
+    const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
+    size_t max_length;           /* tokens per text after truncation, special tokens included */
     const char *max_length_from; /* source of max_length; static string */
     const char *prompt;          /* prompt template, owned by the model; "": no prompt */
     int normalize;               /* 1: embeddings are scaled to unit L2 norm */

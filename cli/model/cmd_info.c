@@ -196,8 +196,8 @@ static void print_table(const char *dir, const aoe_model *model, const aoe_model
     }
     if (!o->no_embeddings) {
         pair_size(&t, "embedding size", m->dims);
-        if (m->dense)
-            pair(&t, "dense layer", m->dense);
+        if (m->modules)
+            pair(&t, "modules", m->modules);
         pair_from(&t, "pooling", aoe_pooling_name(m->pooling), m->pooling_from);
     }
     snprintf(text, sizeof text, "%zu", m->max_length);
@@ -276,8 +276,8 @@ static void print_json(const char *dir, const aoe_model *model, const aoe_model_
     }
     if (!o->no_embeddings) {
         set_size(j, "dims", m->dims);
-        if (m->dense)
-            set_text(j, "dense", m->dense);
+        if (m->modules)
+            set_text(j, "modules", m->modules);
         set_text(j, "pooling", aoe_pooling_name(m->pooling));
         set_text(j, "pooling_from", m->pooling_from);
     }

@@ -396,7 +396,8 @@ static size_t count_slots(const aoei_encoder_config *c, int adapters) {
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (!slot.absent && !slot.pooled && (adapters || !slot.adapter))
+        const int is_training_only = slot.pooled == AOEI_POOLED_HEAD || slot.pooled == AOEI_POOLED_PROJECTION;
+        if (!slot.absent && !is_training_only && (adapters || !slot.adapter))
             total += slot.rows * slot.cols;
     }
     return total;

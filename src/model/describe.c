@@ -16,6 +16,8 @@ static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     const char *from = m->settings.pooling_from;
     if (!strcmp(from, "option"))
         return "option";
+    if (!strcmp(from, "method"))
+        return "default of the method";
     if (!strcmp(from, "default"))
         snprintf(buf, size, "default for %s", m->config.arch->model_type);
     else
@@ -23,12 +25,14 @@ static const char *pooling_reason(const aoe_model *m, char *buf, size_t size) {
     return buf;
 }
 
-/* Returns a static string with the reason for the choice of the data type. */
-static const char *dtype_reason(const aoe_model *m) {
+/* Returns a text with the reason for the choice of the data type. The text is a static string or is written to buf[size]. */
+static const char *dtype_reason(const aoe_model *m, char *buf, size_t size) {
     if (m->dtype_option != AOE_DTYPE_AUTO)
         return "option";
-    if (m->config.arch->auto_float32)
-        return "auto: this architecture has no matmuls";
+    if (m->config.arch->auto_float32) {
+        snprintf(buf, size, "auto: default for %s", m->config.arch->model_type);
+        return buf;
+    }
     switch (m->ctx->tier) {
     case AOEI_TIER_AMX:
         return "auto: this CPU has AMX-BF16";
@@ -51,8 +55,8 @@ static const char *tier_reason(char *buf, size_t size) {
 void aoe_model_describe(const aoe_model *m, char *text, size_t size) {
     if (!m || !text)
         return;
-    char pooling[64], tier[64];
+    char pooling[64], dtype[64], tier[64];
     snprintf(text, size, "pooling: %s (%s); dtype: %s (%s); CPU tier: %s (%s)", aoe_pooling_name(m->settings.pooling),
-             pooling_reason(m, pooling, sizeof pooling), m->type == AOEI_BF16 ? "bf16" : "f32", dtype_reason(m),
-             aoei_tier_name(m->ctx->tier), tier_reason(tier, sizeof tier));
+             pooling_reason(m, pooling, sizeof pooling), m->type == AOEI_BF16 ? "bf16" : "f32",
+             dtype_reason(m, dtype, sizeof dtype), aoei_tier_name(m->ctx->tier), tier_reason(tier, sizeof tier));
 }

@@ -32,18 +32,18 @@ void aoe_model_close(aoe_model *m) {
 
 void aoei_model_describe_modules(aoe_model *m) {
     static const char *const functions[] = {"linear", "tanh", "relu", "sigmoid", "gelu", "silu"};
-    static const char *const kinds[] = {"dense", "layer norm", "dropout", "normalize", "flow"};
+    static const char *const kinds[] = {"dense", "layer norm", "dropout", "normalize", "flow", "batch norm"};
     size_t at = 0;
     *m->modules_text = 0;
     if (aoei_has_token_module(&m->config))
-        at = (size_t)snprintf(m->modules_text, sizeof m->modules_text, "%s before the pooling%s",
-                              m->config.n_kernels ? "cnn" : "lstm", m->config.n_modules ? ", " : "");
+        at = (size_t)snprintf(m->modules_text, sizeof m->modules_text, "%s before the pooling",
+                              m->config.n_kernels ? "convolutions" : "LSTM");
     for (size_t i = 0; i < m->config.n_modules && at < sizeof m->modules_text; i++) {
         const aoei_module *module = &m->config.modules[i];
         const int is_dense = module->kind == AOEI_MODULE_DENSE;
-        at += (size_t)snprintf(m->modules_text + at, sizeof m->modules_text - at, "%s%s%s", i ? ", " : "",
-                               is_dense ? functions[module->activation] : kinds[module->kind],
-                               module->residual != AOEI_RESIDUAL_NONE ? " with residual" : "");
+        at += (size_t)snprintf(m->modules_text + at, sizeof m->modules_text - at, "%s%s%s%s%s%s", at ? ", " : "",
+                               kinds[module->kind], is_dense ? " (" : "", is_dense ? functions[module->activation] : "",
+                               is_dense ? ")" : "", module->residual != AOEI_RESIDUAL_NONE ? " with residual" : "");
     }
     if (m->settings.subtract_empty_prompt && at < sizeof m->modules_text)
         snprintf(m->modules_text + at, sizeof m->modules_text - at, "%sminus the empty prompt", at ? ", " : "");
@@ -64,7 +64,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .token_types = c->token_types,
         .parameters = aoei_base_count(c),
         .dims = aoe_model_dims(m),
-        .dense = *m->modules_text ? m->modules_text : NULL,
+        .modules = *m->modules_text ? m->modules_text : NULL,
         .pooling = m->settings.pooling,
         .pooling_from = m->settings.pooling_from,
         .max_length = m->settings.max_length,

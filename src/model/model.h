@@ -40,7 +40,7 @@ struct aoe_model {
     aoe_tokenizer *tokenizer; /* tokenizer, or NULL if the directory contains none; owned if `base` is NULL */
     aoei_lora lora;           /* configuration of the adapters; unlike config.lora, not set to 0 if they are merged */
     char *lora_targets;       /* names of the adapted layers, such as "q_proj, v_proj"; NULL: no adapters; owned */
-    char modules_text[160];   /* value of aoe_model_info.dense; "": no modules after the pooling; NUL-terminated */
+    char modules_text[320];   /* value of aoe_model_info.modules; "": no modules; NUL-terminated */
     const aoe_model *base;    /* only for a model over external weights: the model that it was created from, borrowed */
 };
 

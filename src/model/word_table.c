@@ -24,7 +24,7 @@ static void reset_settings(aoei_settings *s, aoe_pooling pooling, int keep_promp
     s->layer_pooling = s->token_module_folder = NULL;
     s->token_module = AOEI_TOKEN_MODULE_NONE;
     s->pooling = pooling;
-    s->pooling_from = "option";
+    s->pooling_from = "method";
     s->normalize = s->bidirectional = s->exclude_prompt = s->subtract_empty_prompt = 0;
     s->truncate_dim = 0;
     s->similarity = AOEI_SIMILARITY_COSINE;

@@ -32,7 +32,8 @@ typedef enum aoei_token_module {
 /* The settings of an open model. */
 typedef struct aoei_settings {
     aoe_pooling pooling;         /* never AOE_POOLING_AUTO */
-    const char *pooling_from;    /* source of `pooling`: "option", "default", or a file name such as "aoe.json"; static */
+    const char *pooling_from;    /* source of `pooling`: "option", "method" (of training), "default", or a file name such as
+                                    "aoe.json"; static */
     size_t max_length;           /* maximum sequence length in tokens, special tokens and prompt included */
     const char *max_length_from; /* source of `max_length`, with the same values as `pooling_from`; static */
     char *prompt;                /* prompt template that contains {text}; "": no prompt; owned */

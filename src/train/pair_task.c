@@ -618,6 +618,10 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
     if (code)
         return code;
     pair_task p = {.o = o, .method = method, .has_teacher = aoei_has_teacher(o)};
+    aoe_train_options defaults;
+    aoe_train_options_defaults(&defaults);
+    if (method->defaults)
+        method->defaults(&defaults);
     p.task = (aoei_task){.self = &p,
                          .load = load,
                          .describe = describe,
@@ -627,6 +631,7 @@ int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const a
                          .lora = &o->lora,
                          .cross_encoder = o->method == AOE_METHOD_CROSS_ENCODER,
                          .words = method->words,
+                         .pooling = defaults.args.model_options.pooling,
                          .head = {.new_classes = aoei_cross_classes(o), .replace = o->new_head},
                          .embeds = 1};
     code = aoei_train_run(ctx, &o->args, &p.task, err);

@@ -262,6 +262,8 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     p.eight_bit = t->task->lora && t->task->lora->load_8bit;
     if (!code)
         code = aoei_model_open_for(&t->base, t->ctx, checkpoint ? checkpoint : o->model, &options, &p, err);
+    if (!code && t->task->pooling != AOE_POOLING_AUTO && options.pooling == t->task->pooling)
+        t->base->settings.pooling_from = "method";
     if (!code)
         code = check_base_is_kept(t, t->base->files.base_dir ? t->base->files.base_dir : t->base->files.dir, err);
     aoei_free(base);

@@ -61,6 +61,7 @@ typedef struct aoei_task {
                     aoe_error *err);
     const aoe_lora *lora;   /* adapters to train; NULL if the task does not support adapters */
     aoe_pooling words;      /* see aoei_open_mode */
+    aoe_pooling pooling;    /* pooling that the defaults of the method set; AOE_POOLING_AUTO: none */
     int cross_encoder;      /* 1: the model is opened, trained and saved with its classification head */
     aoei_head_request head; /* cross_encoder: request of a classification head */
     int embeds;             /* 1: the function `evaluate` uses an embedder */

@@ -27,7 +27,7 @@ fails "$AOE" merge run-1 prompted -o new
 fails "$AOE" merge run-1 dense -o new
 "$AOE" train -q -m start -d train.tsv --max-steps 2 --method simcse-sup --seed 1 -o dense-1 -t 1 >/dev/null
 "$AOE" merge -q dense dense-1 -o mean-dense
-"$AOE" info mean-dense | grep '^dense layer'
+"$AOE" info mean-dense | grep '^modules'
 tiny_model other --positions 32
 fails "$AOE" merge run-1 other -o new
 ls -d new 2>/dev/null || echo 'nothing written'

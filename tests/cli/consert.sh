@@ -25,7 +25,7 @@ grep -o '"\(hidden_dropout\|w_ibn\|tau_ibn\|isp\|form\)": *[a-z0-9."]*' unsup/ao
 trains joint consert-sup nli.tsv -m start --batch-size 16 --views none,token-cut:0.3
 grep -A6 '"features"' joint/aoe.json | tr -d ' \n' | sed 's/],.*/]/'; echo
 trains again consert "$pairs" -m joint --batch-size 32 --views none,feature-cut:0.1 --dropout 0.1
-"$AOE" info again | grep -E '^(dense|embedding|pooling)' | sed 's/  */ /g'
+"$AOE" info again | grep -E '^(modules|embedding|pooling)' | sed 's/  */ /g'
 is_absent joint/head.safetensors
 "$AOE" train --method consert --help | tr '\n' ' ' | sed 's/.*(default: \([0-9]*\)) *--allow-dup.*/batch size \1/'; echo
 # Threads do not change the weights, and in float32 neither do chunks.

@@ -13,7 +13,7 @@ sed -n 's/.*"event":"step".*"classification":\([^,]*\),.*/\1/p' dan/train-log.js
 grep -o '"\(format_version\|method\|optimizer\|bigrams\)": *[^,]*' dan/aoe.json
 grep -o '"\(update_embeddings\|bigrams\)": *[^,]*' dan/config.json
 [ ! -e dan/modules.json ] || echo "modules.json exists"
-"$AOE" info -m dan | grep 'architecture\|parameters\|embedding size\|dense layer\|^pooling'
+"$AOE" info -m dan | grep 'architecture\|parameters\|embedding size\|^modules\|^pooling'
 grep 'Use aoe\|^library\|hashed' dan/README.md
 echo 'a small test' >texts.txt
 "$AOE" embed -q -m dan --dtype f32 texts.txt >first.jsonl
@@ -22,7 +22,7 @@ cut -d : -f 3 first.jsonl | cmp -s - second.txt && echo "the order of the words 
 "$AOE" convert -q -m dan -o converted --dtype f32 >/dev/null
 "$AOE" embed -q -m converted --dtype f32 texts.txt | cmp - first.jsonl
 "$AOE" train -q -m dan -d nli.tsv -o further --method dan --max-steps 1 -t 1 >/dev/null
-"$AOE" info -m further | grep 'parameters\|dense layer'
+"$AOE" info -m further | grep 'parameters\|^modules'
 grep -o '"bigrams": *[^,]*' further/aoe.json
 fails "$AOE" train -q -m dan -d nli.tsv -o out --method dan --bigrams 128 --max-steps 1 -t 1
 fails "$AOE" train -q -m dan -d nli.tsv -o out --method dan --bigrams 65536 --max-steps 1 -t 1

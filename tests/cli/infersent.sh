@@ -14,7 +14,7 @@ grep -o '"\(format_version\|lstm\|method\|optimizer\|schedule\|lr_epoch_factor\|
 tr -d ' \n' <inf/1_LSTM/lstm_config.json; echo
 tr -d ' \n' <inf/wordembedding_config.json; echo
 tr -d ' \n' <inf/modules.json | grep -o '"type":"[^"]*"'
-"$AOE" info -m inf | grep 'architecture\|embedding size\|dense layer\|^pooling'
+"$AOE" info -m inf | grep 'architecture\|^parameters\|embedding size\|^modules\|^pooling'
 echo 'a small test' >texts.txt
 "$AOE" embed -q -m inf --dtype f32 texts.txt >first.jsonl
 "$AOE" convert -q -m inf -o converted --dtype f32 >/dev/null
@@ -30,7 +30,7 @@ printf 'the 1 2 0 1\na 3 4 1 0\nof 5 6 2 1\nis 0 1 2 3\nman 4 4 1 2\n' >glove.tx
 "$AOE" convert -q glove.txt -o glove >/dev/null
 "$AOE" train -q -m glove -d nli.tsv -o words --method infersent --lstm-dims 4 --batch-size 64 --max-steps 2 -t 1 >/dev/null
 "$AOE" info -m words | grep 'embedding size\|^vocabulary'
-"$AOE" train -m start -d nli.tsv -o log --method infersent --lstm-dims 4 --max-steps 1 -t 1 2>&1 >/dev/null | grep '^saved'
+"$AOE" train -m start -d nli.tsv -o log --method infersent --lstm-dims 4 --max-steps 1 -t 1 2>&1 >/dev/null | grep -o '^saved.*\|^pooling.*; CPU'
 grep -A9 '"kept_parts"' inf/aoe.json | tr -d ' \n' | grep -o '.*"classifier"]'
 "$AOE" train --method infersent --help | tr '\n' ' ' | grep -o 'InferSent, Conneau *et *al. *2017'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2

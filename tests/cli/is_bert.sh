@@ -12,7 +12,7 @@ sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*/\1/p' isb/train-log.jsonl
 grep -o '"\(format_version\|cnn\|method\|optimizer_eps\)": *[^,]*' isb/aoe.json
 tr -d ' \n' <isb/1_CNN/cnn_config.json; echo
 tr -d ' \n' <isb/modules.json | grep -o '"type":"[^"]*"'
-"$AOE" info -m isb | grep 'embedding size\|dense layer\|^pooling'
+"$AOE" info -m isb | grep '^parameters\|embedding size\|^modules\|^pooling'
 echo 'a small test' >texts.txt
 "$AOE" embed -q -m isb --dtype f32 texts.txt >first.jsonl
 "$AOE" convert -q -m isb -o converted --dtype f32 >/dev/null

@@ -64,7 +64,7 @@ tr -d ' \n' <sizes/aoe.json | grep -o '"matryoshka":.*"matryoshka_per_step":2'
 "$AOE" train -q -m start -d "$pairs" -o sizes --force --matryoshka 8 -t 1 --max-steps 1 >/dev/null
 "$AOE" whiten -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'
 "$AOE" whiten -q -m start "$pairs" nli.tsv -k 8 -o small
-"$AOE" info small | grep -E '^(dense|embedding|pooling)' | sed 's/  */ /g'
+"$AOE" info small | grep -E '^(modules|embedding|pooling)' | sed 's/  */ /g'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0
     "$AOE" train -m start -d "$pairs" -o out "$@" || code=$?

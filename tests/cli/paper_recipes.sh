@@ -46,4 +46,4 @@ while IFS= read -r file; do
 done <files
 ls work | wc -l
 "$AOE" info work/table2-angle-llama2-7b --base models/Llama-2-7b-hf | grep -E '^(prompt|pooling|max length)' | sed 's/  */ /g'
-"$AOE" info work/table2-simcse-sup-bert | grep -E '^dense' | sed 's/  */ /g'
+"$AOE" info work/table2-simcse-sup-bert | grep -E '^modules' | sed 's/  */ /g'

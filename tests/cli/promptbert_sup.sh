@@ -16,18 +16,18 @@ grep -o '"\(format_version\|method\|pooling\|max_length\|subtract_empty_prompt\|
 tr -d ' \n' <sup/3_LayerNorm/config.json; echo
 grep -o 'they do not subtract the embedding of the empty prompt' sup/README.md
 is_absent sup/modules.json
-"$AOE" info -m sup | grep 'embedding size\|^dense layer\|^pooling\|^prompt '
+"$AOE" info -m sup | grep 'embedding size\|^modules\|^pooling\|^prompt '
 printf 'a small test\nanother test of a much longer text\ntest\n' >texts.txt
 "$AOE" embed -q -m sup --dtype f32 texts.txt >first.jsonl
 "$AOE" convert -q -m sup -o converted --dtype f32 >/dev/null 2>&1
 "$AOE" embed -q -m converted --dtype f32 texts.txt | cmp - first.jsonl
 while read -r line; do echo "$line" | "$AOE" embed -q -m sup --dtype f32 -t 2; done <texts.txt | cmp - first.jsonl
 "$AOE" train -q -m sup -d triplets.tsv -o further --method promptbert-sup --max-steps 1 -t 1 >/dev/null 2>&1
-"$AOE" info -m further | grep '^dense layer'
+"$AOE" info -m further | grep '^modules'
 # The head of the base model is used if training starts from adapters.
 "$AOE" train -q -m mlm -d triplets.tsv -o adapters --method simcse-sup --no-projection --lora-r 2 --max-steps 1 -t 1 >/dev/null 2>&1
 "$AOE" train -q -m adapters -d triplets.tsv -o adapted --method promptbert-sup --max-steps 1 -t 1 >/dev/null 2>&1
-"$AOE" info -m adapted | grep '^dense layer'
+"$AOE" info -m adapted | grep '^modules'
 "$AOE" train --method promptbert-sup --help | tr '\n' ' ' | grep -o 'PromptBERT, Jiang *et *al. *2022'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
     code=0

@@ -324,7 +324,7 @@ static void saved_layers(void **state) {
         assert_int_equal(has(&r, "2_Dense"), cases[i].dense);
         assert_int_equal(aoe_model_open(&m, ctx, r.output, NULL, NULL), 0);
         aoe_model_get_info(m, &info);
-        assert_true(cases[i].dense ? !strcmp(info.dense, "tanh") : !info.dense);
+        assert_true(cases[i].dense ? !strcmp(info.modules, "dense (tanh)") : !info.modules);
         aoe_model_close(m);
         if (cases[i].dense) { /* a second run must not add a second dense layer */
             free(r.model);
