@@ -4,11 +4,11 @@
 #include "train/saved_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/context.h"
-#include "encoder/arch_words.h"
 
-enum { MAX_PARTS = 4 + AOEI_MAX_MODULES };
+enum { MAX_PARTS = 8 + AOEI_MAX_MODULES };
 
 /* A list of names of parts. */
 typedef struct parts {
@@ -28,27 +28,29 @@ static parts dropped_parts(const aoei_method *method, const aoei_encoder_config 
     add(&p, c->twin && !c->discriminator, "second encoder");
     add(&p, c->head_rows > 0, method->head ? method->head : "classifier");
     add(&p, method->generator, "generator");
+    add(&p, method->templates > 1, "second prompt template");
     return p;
 }
 
-static parts kept_parts(const aoei_encoder_config *c) {
+static parts kept_parts(const aoei_method *method, const aoe_model *m) {
     static const char *const modules[] = {
         [AOEI_MODULE_DENSE] = "dense layer",       [AOEI_MODULE_LAYERNORM] = "layer norm", [AOEI_MODULE_DROPOUT] = "dropout",
         [AOEI_MODULE_NORMALIZE] = "normalization", [AOEI_MODULE_BATCHNORM] = "batch norm", [AOEI_MODULE_FLOW] = "flow"};
+    const aoei_encoder_config *c = &m->config;
     parts p = {.n = 0};
-    add(&p, 1, c->lora.r ? "adapters" : c->arch == &aoei_arch_words ? "word embeddings" : "encoder");
+    add(&p, 1, c->lora.r ? "adapters" : c->layers ? "encoder" : "word embeddings");
+    add(&p, c->classes > 0, "classification head");
+    if (c->classes)
+        return p;
     add(&p, c->bigrams > 0, "bigram embeddings");
     add(&p, c->n_kernels > 0, "convolutions");
     add(&p, c->lstm_dims > 0, "LSTM");
     add(&p, 1, "pooling");
     for (size_t i = 0; i < c->n_modules; i++)
         add(&p, 1, modules[c->modules[i].kind]);
+    add(&p, method->templates > 0, "prompt template");
+    add(&p, m->settings.subtract_empty_prompt, "subtraction of the empty prompt");
     return p;
-}
-
-/* Returns 1 if the method adds parts to the model or uses parts in training only. */
-static int has_parts(const aoei_method *method, const parts *dropped) {
-    return dropped->n || method->layer;
 }
 
 /* Returns the list as a JSON array, or NULL if an allocation fails. */
@@ -63,23 +65,47 @@ static json_t *list_of(const parts *p) {
 }
 
 int aoei_saved_parts_describe(const aoei_method *method, const aoe_model *m, json_t *record) {
-    const parts dropped = dropped_parts(method, &m->config), kept = kept_parts(&m->config);
-    return has_parts(method, &dropped) && (json_object_set_new(record, "kept_parts", list_of(&kept)) ||
-                                           json_object_set_new(record, "dropped_parts", list_of(&dropped)));
+    const parts dropped = dropped_parts(method, &m->config), kept = kept_parts(method, m);
+    return json_object_set_new(record, "kept_parts", list_of(&kept)) ||
+           json_object_set_new(record, "dropped_parts", list_of(&dropped));
 }
 
-/* Writes the names to text[size], separated by commas and "and". */
+/* Returns the number of parts with the name of part i, or 0 if an earlier part has the same name. */
+static size_t count_of(const parts *p, size_t i) {
+    size_t n = 0;
+    for (size_t k = 0; k < p->n; k++)
+        if (!strcmp(p->name[k], p->name[i])) {
+            if (k < i)
+                return 0;
+            n++;
+        }
+    return n;
+}
+
+/* Writes the names to text[size], separated by commas and "and". Equal names are written once, with their number. */
 static void enumerate(char *text, size_t size, const parts *p) {
-    size_t at = 0;
-    for (size_t i = 0; i < p->n && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, "%s%s", !i ? "" : i + 1 < p->n ? ", " : " and ", p->name[i]);
+    static const char *const numbers[] = {"", "", "two ", "three ", "four ", "five ", "six "};
+    _Static_assert(sizeof numbers / sizeof *numbers == AOEI_MAX_MODULES + 1, "a number for each count of modules");
+    size_t at = 0, distinct = 0, written = 0;
+    for (size_t i = 0; i < p->n; i++)
+        distinct += count_of(p, i) > 0;
+    for (size_t i = 0; i < p->n && at < size; i++) {
+        const size_t n = count_of(p, i);
+        if (!n)
+            continue;
+        at += (size_t)snprintf(text + at, size - at, "%s%s%s%s",
+                               !written                 ? ""
+                               : written + 1 < distinct ? ", "
+                                                        : " and ",
+                               numbers[n], p->name[i], n > 1 ? "s" : "");
+        written++;
+    }
 }
 
 void aoei_saved_parts_log(const aoei_method *method, const aoe_model *m) {
-    const parts dropped = dropped_parts(method, &m->config), kept = kept_parts(&m->config);
-    char in[256] = "", out[256] = "";
+    const parts dropped = dropped_parts(method, &m->config), kept = kept_parts(method, m);
+    char in[512] = "", out[256] = "nothing";
     enumerate(in, sizeof in, &kept);
     enumerate(out, sizeof out, &dropped);
-    if (has_parts(method, &dropped))
-        aoei_log_write(&m->ctx->log, AOE_LOG_INFO, dropped.n ? "saved: %s; used in training only: %s" : "saved: %s", in, out);
+    aoei_log_write(&m->ctx->log, AOE_LOG_INFO, "saved: %s; used in training only: %s", in, out);
 }

@@ -10,10 +10,10 @@
 #include "model/model.h"
 #include "train/method.h"
 
-/* Adds the lists "kept_parts" and "dropped_parts" to the training record if the method adds layers to the model or uses
- * parts that are not saved. m: model with the layers that the method has added. Returns a nonzero value if out of memory. */
+/* Adds the lists "kept_parts" and "dropped_parts" to the training record. m: model with the layers that the method has added.
+ * Returns a nonzero value if out of memory. */
 int aoei_saved_parts_describe(const aoei_method *method, const aoe_model *m, json_t *record);
-/* Logs both lists under the same condition. */
+/* Logs both lists. */
 void aoei_saved_parts_log(const aoei_method *method, const aoe_model *m);
 
 #endif

@@ -31,7 +31,7 @@ for pooling in last-two-avg layer1-last-avg; do
     echo 'a small test' | "$AOE" embed -q -m start --pooling $pooling | wc -l
     "$AOE" train -q -m start -d "$pairs" -o $pooling --pooling $pooling --max-steps 2 -t 1 >/dev/null
     tr -d ' \n' <$pooling/modules.json | grep -o '"type":"[^"]*"'
-    grep -h '"format_version"\|"pooling"\|"layer_start"' $pooling/aoe.json $pooling/1_WeightedLayerPooling/config.json
+    grep -h '"format_version"\|"pooling":\|"layer_start"' $pooling/aoe.json $pooling/1_WeightedLayerPooling/config.json
 done
 score start --pooling mask --prompt '{text} [MASK]' | grep -c .
 echo 'a small test' >texts.txt

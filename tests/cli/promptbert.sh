@@ -10,7 +10,7 @@ sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*/\1/p' prompt/train-log.js
     awk '{ loss[NR] = $1 } END { for (i = 1; i <= 20; i++) { first += loss[i]; last += loss[NR - i + 1] }
          print (last < first ? "the loss decreases" : "the loss changes from " first / 20 " to " last / 20) }'
 grep -o '"\(method\|pooling\|max_length\|second_prompt\|default\|tau_ibn\)": *.*[^,]' prompt/aoe.json
-grep -A6 '"kept_parts"' prompt/aoe.json | tr -d ' \n' | grep -o '"kept_parts.*"projectionhead"]'
+tr -d ' \n' <prompt/aoe.json | grep -o '"kept_parts":[^]]*],"dropped_parts":[^]]*]'
 grep -o 'they do not support mask pooling' prompt/README.md
 is_absent prompt/modules.json
 "$AOE" info -m prompt | grep 'embedding size\|^pooling\|^prompt '

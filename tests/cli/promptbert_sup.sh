@@ -22,7 +22,8 @@ printf 'a small test\nanother test of a much longer text\ntest\n' >texts.txt
 "$AOE" convert -q -m sup -o converted --dtype f32 >/dev/null 2>&1
 "$AOE" embed -q -m converted --dtype f32 texts.txt | cmp - first.jsonl
 while read -r line; do echo "$line" | "$AOE" embed -q -m sup --dtype f32 -t 2; done <texts.txt | cmp - first.jsonl
-"$AOE" train -q -m sup -d triplets.tsv -o further --method promptbert-sup --max-steps 1 -t 1 >/dev/null 2>&1
+"$AOE" train -m sup -d triplets.tsv -o further --method promptbert-sup --max-steps 1 -t 1 2>&1 >/dev/null |
+    grep -o '^pooling: [^;]*\|^saved.*'
 "$AOE" info -m further | grep '^modules'
 # The head of the base model is used if training starts from adapters.
 "$AOE" train -q -m mlm -d triplets.tsv -o adapters --method simcse-sup --no-projection --lora-r 2 --max-steps 1 -t 1 >/dev/null 2>&1

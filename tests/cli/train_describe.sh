@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests the first line that `aoe train` prints. It must state the pooling, the data type and the instruction set, and
-# the reason for each of them. A warning must say that other programs do not support first-last-avg pooling.
+# the reason for each of them. A warning must say that other programs do not support first-last-avg pooling. For each method, a
+# line lists the parts that are saved and those that only training uses.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 16
@@ -10,4 +11,14 @@ AOE_CPU=c "$AOE" train $options -o auto 2>&1 >/dev/null | head -n 1
 # shellcheck disable=SC2086
 AOE_CPU=c "$AOE" train $options -o bf16 --dtype bf16 --pooling cls 2>&1 >/dev/null | head -n 1
 # shellcheck disable=SC2086
-AOE_CPU=c "$AOE" train $options -o both --pooling first-last-avg 2>&1 >/dev/null | head -n 2
+AOE_CPU=c "$AOE" train $options -o both --pooling first-last-avg 2>&1 >/dev/null | head -n 3
+# The pooling of a method is not an option of the user.
+for method in angle consert promptbert cross-encoder; do
+    # shellcheck disable=SC2086
+    AOE_CPU=c "$AOE" train $options -o "$method" --method "$method" 2>&1 >/dev/null | grep -o "^pooling: [^;]*\|^saved.*"
+    tr -d ' \n' <"$method/aoe.json" | grep -o '"kept_parts":[^]]*],"dropped_parts":[^]]*]'
+done
+tr -cs '[:lower:]' '\n' <train.tsv | LC_ALL=C sort -u | awk '/./ { print $1, NR, NR % 7 }' >vectors.txt
+"$AOE" convert -q vectors.txt -o vectors >/dev/null
+# shellcheck disable=SC2086
+AOE_CPU=c "$AOE" train $options -m vectors -o words 2>&1 >/dev/null | grep "^pooling\|^saved"
