@@ -71,6 +71,8 @@ static void format_step(const aoe_train_event *e, char *out, size_t size) {
     for (size_t i = 0; i < sizeof losses / sizeof *losses && used < size; i++)
         if (losses[i].value > 0)
             used += (size_t)snprintf(out + used, size - used, "  %s %.3f", losses[i].name, losses[i].value);
+    if (e->loss.negatives && used < size)
+        snprintf(out + used, size - used, "  left out %.1f%%", 100 * (double)e->loss.left_out / (double)e->loss.negatives);
 }
 
 static void format_metrics(const void *own, const aoe_train_event *e, char *out, size_t size) {

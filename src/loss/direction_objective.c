@@ -196,6 +196,8 @@ static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_re
     result->positive_pairs = B;
     result->contrastive = compute_loss(p, with_grad);
     result->total = p->o->weight * result->contrastive;
+    result->negatives = p->loss.negatives;
+    result->left_out = p->loss.left_out;
     if (with_grad && p->o->d_log_scale)
         *p->o->d_log_scale = log_scale_gradient(p);
     if (!isfinite(result->total))

@@ -40,9 +40,9 @@ typedef struct aoei_direction_options {
 size_t aoei_direction_objective_workspace(size_t B, size_t D, size_t arity, size_t guide_dims);
 
 /* Computes the loss of the batch and its gradient. Sets result->contrastive to the loss and result->total to weight times the
- * loss. The workspace must be aligned to AOEI_ALIGN. If ctx is NULL, one thread is used. Errors: AOE_EARG (for example, the
- * directions query-to-query or document-to-document without joint); AOE_ENUMERIC (a value is not finite; the message contains
- * the index of the example). */
+ * loss; with a guide, also result->negatives and result->left_out. The workspace must be aligned to AOEI_ALIGN. If ctx is NULL,
+ * one thread is used. Errors: AOE_EARG (for example, the directions query-to-query or document-to-document without joint);
+ * AOE_ENUMERIC (a value is not finite; the message contains the index of the example). */
 int aoei_direction_objective(const aoei_direction_options *o, const aoei_example_batch *batch, void *workspace,
                              size_t workspace_bytes, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err);
 

@@ -118,6 +118,21 @@ static double *target(const aoei_info_nce *c, size_t row) {
     return score_at(c, row, c->from + row);
 }
 
+/* Returns the number of negatives of row `row` of the strip that the guide leaves out. Must be called before the scores are
+ * overwritten. The candidates that are left out because they belong to the example of the row are no negatives. */
+static size_t count_left_out(const aoei_info_nce *c, size_t row) {
+    size_t n = 0;
+    for (size_t k = 0; k < c->n_blocks; k++) {
+        for (size_t column = 0; column < c->block[k].M; column += BLOCK) {
+            const aoei_scores_f64 s = tile_at(c, k, row / BLOCK * BLOCK, column);
+            for (size_t j = 0; j < s.cols; j++)
+                n += *tile_element(&s, row % BLOCK, j) <= LEFT_OUT;
+        }
+        n -= c->block[k].others_only ? c->block[k].M / c->B : 0;
+    }
+    return n;
+}
+
 /* Computes the losses of P rows of the strip. If c->scale is not 0, overwrites the scores of these rows by d loss / d cosine.
  */
 static void softmax_task(void *arg, size_t task, size_t worker) {
@@ -129,6 +144,8 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
         max[r] = -INFINITY;
         sum[r] = 0.0;
         weight[r] = c->scale;
+        if (c->block[0].guide_candidates)
+            c->row_left_out[c->from + row + r] = count_left_out(c, row + r);
         if (c->hard_negative != 0.0 && c->block[0].M > c->B)
             *score_at(c, row + r, c->B + c->from + row + r) += c->hard_negative * c->tau;
     }
@@ -222,6 +239,7 @@ static size_t strip_rows(const aoei_info_nce *c) {
 void aoei_info_nce_lay_out(aoei_info_nce *c, aoei_arena *a, size_t B, size_t M, size_t n_blocks) {
     *c = (aoei_info_nce){0};
     c->row_loss = aoei_arena_take_array(a, B, sizeof *c->row_loss);
+    c->row_left_out = aoei_arena_take_array(a, B, sizeof *c->row_left_out);
     const size_t all = scores_size(B, M, n_blocks, &a->overflow), tiles = scores_size(BLOCK, M, n_blocks, &a->overflow);
     c->score_size = min_size(all, tiles > STORAGE ? tiles : STORAGE);
     c->score = aoei_arena_take_array(a, c->score_size, sizeof *c->score);
@@ -249,7 +267,11 @@ double aoei_info_nce_loss(aoei_info_nce *c, size_t B, const aoei_nce_block *bloc
         for (size_t k = 0; k < n_blocks && c->scale != 0.0; k++)
             add_gradients(c, k);
     }
-    for (size_t i = 0; i < B; i++)
+    for (size_t k = 0; k < n_blocks && blocks[0].guide_candidates; k++)
+        c->negatives += B * (blocks[k].M - (blocks[k].others_only ? blocks[k].M / B : 0)) - (k == 0 ? B : 0);
+    for (size_t i = 0; i < B; i++) {
         loss += c->row_loss[i];
+        c->left_out += blocks[0].guide_candidates ? c->row_left_out[i] : 0;
+    }
     return loss / (double)B;
 }

@@ -208,8 +208,8 @@ static int add_loss(const base *s, const float *v, aoei_matryoshka *m, const aoe
         prefix ? aoei_matryoshka_compute(m, prefix, s->loss, &part, &r, err) : aoei_step_loss_compute(s->loss, &part, &r, err);
     if (code)
         return code;
-    s->result->ordered_pairs = s->result->positive_pairs = 0;
     aoei_result_add(s->result, &r, weight);
+    aoei_result_set_counts(s->result, &r);
     for (size_t i = 0; i < cells(s); i++)
         s->p->sum[i] += weight * (double)s->p->part[i];
     return AOE_OK;

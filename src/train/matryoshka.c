@@ -172,8 +172,7 @@ int aoei_matryoshka_compute(aoei_matryoshka *p, const aoe_prefix *prefix, const 
             return code;
         }
         aoei_result_add(result, &r, size.weight);
-        result->ordered_pairs = r.ordered_pairs;
-        result->positive_pairs = r.positive_pairs;
+        aoei_result_set_counts(result, &r);
     }
     for (size_t i = 0; i < cells; i++)
         b->examples.grad[i] = (float)p->sum[i];

@@ -41,24 +41,26 @@ typedef struct pair_task {
     aoei_task task;             /* functions that the trainer calls */
     const aoe_train_options *o; /* checked options; borrowed */
     const aoei_method *method;  /* method of the run; borrowed */
-    const aoe_model *model;   /* model to train, with the layers that the method adds; set when the data is loaded; borrowed */
-    aoei_source *sources;     /* [o->n_data] examples of each file; owned */
-    aoei_file_loss *losses;   /* [o->n_data] loss of each file; owned */
-    size_t arity;             /* maximum number of texts in an example */
-    int contrastive;          /* 1: at least one file has no labels */
-    aoei_batches batches;     /* batches of the current epoch */
-    int warned;               /* 1: the warning about unused examples was already logged */
-    int has_teacher;          /* 1: there is a teacher, and the weight of the distillation term is positive */
-    aoei_teacher teacher;     /* embeddings that the teacher computed */
-    aoei_generator generator; /* generator of the method; zeroed if it has none */
-    aoei_templates templates; /* prompt templates of the method; zeroed if it has none */
-    aoei_views views;         /* transformations of the texts of a batch; zeroed if there are none */
-    aoei_pair_step step;      /* computes losses and gradients */
-    double *labels;           /* [B] labels of the batch; owned */
-    uint32_t *groups;         /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
-    size_t *chosen;           /* [arity * B] texts of a batch for two encoders or for templates; owned */
-    float *teacher_rows;      /* [arity * B, teacher.dims] for each text of the batch, the vector of the teacher; NULL if
-                                 there is no teacher; owned */
+    const aoe_model *model; /* model to train, with the layers that the method adds; set when the data is loaded; borrowed */
+    aoei_source *sources;   /* [o->n_data] examples of each file; owned */
+    aoei_file_loss *losses; /* [o->n_data] loss of each file; owned */
+    size_t arity;           /* maximum number of texts in an example */
+    int contrastive;        /* 1: at least one file has no labels */
+    aoei_batches batches;   /* batches of the current epoch */
+    int warned;             /* 1: the warning about unused examples was already logged */
+    size_t negatives, left_out; /* with a guide: number of negatives since the last logged step, and of those left out */
+    int guide_warned;           /* 1: the warning about a guide that leaves out all negatives was already logged */
+    int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
+    aoei_teacher teacher;       /* embeddings that the teacher computed */
+    aoei_generator generator;   /* generator of the method; zeroed if it has none */
+    aoei_templates templates;   /* prompt templates of the method; zeroed if it has none */
+    aoei_views views;           /* transformations of the texts of a batch; zeroed if there are none */
+    aoei_pair_step step;        /* computes losses and gradients */
+    double *labels;             /* [B] labels of the batch; owned */
+    uint32_t *groups;           /* [arity * B] for each text of the batch, the number of its group of identical texts; owned */
+    size_t *chosen;             /* [arity * B] texts of a batch for two encoders or for templates; owned */
+    float *teacher_rows; /* [arity * B, teacher.dims] for each text of the batch, the vector of the teacher; NULL if there is no
+                            teacher; owned */
     const float **teacher_vectors; /* [arity * B] the rows of `teacher_rows`; array owned */
 } pair_task;
 
@@ -558,6 +560,23 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
     return text;
 }
 
+/* Logs a warning, once in a run, if the guide has left out all negatives since the last logged step. r: result of the step. */
+static void check_negatives(pair_task *p, const aoei_trainer *t, uint64_t step, const aoe_objective_result *r) {
+    p->negatives += r->negatives;
+    p->left_out += r->left_out;
+    if (!aoei_is_logged_step(t, step + 1))
+        return;
+    if (p->negatives && p->left_out == p->negatives && !p->guide_warned) {
+        p->guide_warned = 1;
+        aoei_log_write(
+            &t->ctx->log, AOE_LOG_WARNING,
+            "step %llu: options.teacher leaves out all negatives, so the contrastive loss is 0; lower options.guide_margin, raise "
+            "options.batch_size or choose another guide",
+            (unsigned long long)(step + 1));
+    }
+    p->negatives = p->left_out = 0;
+}
+
 static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_encoder_dropout *drop, aoei_task_result *result,
                     aoe_error *err) {
     pair_task *p = task->self;
@@ -594,6 +613,7 @@ static int gradient(aoei_task *task, aoei_trainer *t, uint64_t step, const aoei_
         result->tokens += p->step.buffer.batch.n_tokens;
         result->examples += batch->n;
     }
+    check_negatives(p, t, step, &result->loss);
     return AOE_OK;
 }
 

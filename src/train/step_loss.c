@@ -43,6 +43,15 @@ void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, d
     sum->similarities += r->similarities * weight;
     sum->ordered_pairs += r->ordered_pairs;
     sum->positive_pairs += r->positive_pairs;
+    sum->negatives += r->negatives;
+    sum->left_out += r->left_out;
+}
+
+void aoei_result_set_counts(aoe_objective_result *to, const aoe_objective_result *from) {
+    to->ordered_pairs = from->ordered_pairs;
+    to->positive_pairs = from->positive_pairs;
+    to->negatives = from->negatives;
+    to->left_out = from->left_out;
 }
 
 /* ---------------------------------------------------------------- labels */

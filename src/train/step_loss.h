@@ -62,8 +62,10 @@ typedef struct aoei_step_loss {
 
 /* Computes the loss and the gradients, and adds the distillation term if there is one. Errors: see aoe_objective. */
 int aoei_step_loss_compute(const aoei_step_loss *loss, const aoei_loss_batch *b, aoe_objective_result *result, aoe_error *err);
-/* Adds weight times the losses in r to *sum, and the numbers of pairs. */
+/* Adds weight times the losses in r to *sum, and the numbers of pairs and negatives. */
 void aoei_result_add(aoe_objective_result *sum, const aoe_objective_result *r, double weight);
+/* Sets the numbers of pairs and negatives in *to to those in *from. Used if several losses of a batch are added. */
+void aoei_result_set_counts(aoe_objective_result *to, const aoe_objective_result *from);
 
 /* Batches with labels: pair objective; batches without labels: contrastive objective. */
 extern const aoei_step_loss aoei_loss_of_labels;

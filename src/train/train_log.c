@@ -131,6 +131,8 @@ static json_t *event_json(const aoe_train_event *e) {
             bad |= set_real(o, "vectors", e->loss.vectors);
             bad |= set_real(o, "similarities", e->loss.similarities);
         }
+        if (e->loss.negatives)
+            bad |= set_real(o, "left_out", (double)e->loss.left_out / (double)e->loss.negatives);
         bad |= set_real(o, "accuracy", e->accuracy);
         bad |= set_real(o, "lr", e->lr);
         bad |= set_real(o, "grad_norm", e->grad_norm);

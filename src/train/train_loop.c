@@ -52,13 +52,15 @@ static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_trai
     return e;
 }
 
-/* Writes an event to the log and passes it to the event callback. The log contains at most about 1,000 step events. It contains
- * neither checkpoint events nor the start event of a resumed run. Therefore, the log of a resumed run equals the log of an
- * uninterrupted run. */
+int aoei_is_logged_step(const aoei_trainer *t, uint64_t step) {
+    return step == 1 || step % (t->total_steps / 1000 + 1) == 0;
+}
+
+/* Writes an event to the log and passes it to the event callback. The log contains neither checkpoint events nor the start
+ * event of a resumed run. Therefore, the log of a resumed run equals the log of an uninterrupted run. */
 static int report_event(aoei_trainer *t, timer *m, const aoe_train_event *e, aoe_error *err) {
-    const size_t every = t->total_steps / 1000 + 1;
     const int is_resume = e->kind == AOE_TRAIN_START && e->step > 0;
-    const int is_omitted = e->kind == AOE_TRAIN_STEP && e->step % every != 0 && e->step != 1;
+    const int is_omitted = e->kind == AOE_TRAIN_STEP && !aoei_is_logged_step(t, e->step);
     if (e->kind != AOE_TRAIN_CHECKPOINT && !is_resume && !is_omitted) {
         const int code = aoei_train_log_write(t->log, e, err);
         if (code)

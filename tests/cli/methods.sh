@@ -48,6 +48,11 @@ trains symmetric triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3
 grep -o '"\(directions\|joint\)": *[a-z0-9]*' joint/aoe.json
 trains gist triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --teacher angle --guide-margin 0.05 --guide-relative
 grep -o '"\(guide_margin\|guide_relative\|tau_ibn\|w_teacher\)": *[a-z0-9.]*' gist/aoe.json
+# The log contains the fraction of the negatives that the guide leaves out. A warning, once in a run, says that none are left.
+left_out() { sed -n 's/.*"event":"step".*"left_out":\([^,]*\),.*/\1/p' "$1/train-log.jsonl"; }
+left_out gist | awk '{ bad += !($1 > 0 && $1 < 1) } END { print "left out: " (NR > 0 && !bad ? "a fraction" : bad " bad of " NR) }'
+"$AOE" train -q -m start -d triplets.tsv -o none --method gist --teacher angle --guide-margin 3 --batch-size 16 --max-steps 3 -t 1 >/dev/null
+left_out none | tr '\n' ' '; grep -c '"contrastive":0.0,' none/train-log.jsonl
 # The defaults are those of the method, also if a response file names the method.
 printf -- '--method gist\n' >gist.args
 "$AOE" train -q -m start -d triplets.tsv -o args @gist.args --teacher angle --batch-size 16 --max-steps 1 -t 1 >/dev/null

@@ -463,6 +463,53 @@ static void examples_by_method(void **state) {
     }
 }
 
+static void count_guide_warnings(void *user, aoe_log_level level, const char *message) {
+    *(size_t *)user += level == AOE_LOG_WARNING && strstr(message, "leaves out all negatives") != NULL;
+}
+
+/* Returns the number of log messages of a run of gist with this margin that contain "leaves out all negatives". The guide is
+ * the start model. */
+static size_t guide_warnings(double margin, size_t accumulate, size_t *negatives, size_t *left_out) {
+    train_run r;
+    size_t warnings = 0;
+    aoe_context_options o;
+    aoe_context *ctx;
+    aoe_error err;
+    begin(&r, AOE_METHOD_GIST, 1);
+    r.o.objective.guide_margin = margin;
+    r.o.accumulate = accumulate;
+    aoe_context_options_defaults(&o);
+    o.log = count_guide_warnings;
+    o.log_user = &warnings;
+    assert_int_equal(aoe_context_create(&ctx, &o, NULL), 0);
+    if (aoe_train(ctx, &r.o, &err))
+        fail_msg("%s", err.message);
+    *negatives = *left_out = 0;
+    for (size_t i = 0; i < r.n; i++) {
+        *negatives += r.events[i].loss.negatives;
+        *left_out += r.events[i].loss.left_out;
+    }
+    aoe_context_destroy(ctx);
+    train_run_destroy(&r);
+    return warnings;
+}
+
+/* The result of a step counts the negatives of all its batches, and of them those that the guide leaves out. A run in which
+ * none are left logs one warning. An example has a positive and a negative, so B examples have B (2 B - 1 + B - 1 + B - 1)
+ * negatives. */
+static void negatives_left_out(void **state) {
+    enum { EPOCHS = 2, BATCHES = 4, NEGATIVES = 4 * (7 + 3 + 3), REST = 2 * (3 + 1 + 1) };
+    (void)state;
+    for (size_t accumulate = 1; accumulate <= 2; accumulate++) {
+        size_t negatives, left_out;
+        assert_int_equal(guide_warnings(0, accumulate, &negatives, &left_out), 0);
+        assert_int_equal(negatives, EPOCHS * (BATCHES * NEGATIVES + REST)); /* 18 triplets */
+        assert_true(left_out > 0 && left_out < negatives);
+        assert_int_equal(guide_warnings(3, accumulate, &negatives, &left_out), 1);
+        assert_int_equal(left_out, negatives);
+    }
+}
+
 /* Asserts that the run fails with this code and a message that contains `fragment`, and creates no output. */
 static void expect_rejected(train_run *r, int code, const char *fragment) {
     aoe_error err = {0};
@@ -645,6 +692,7 @@ int main(void) {
         cmocka_unit_test(classes),
         cmocka_unit_test(label_scales),
         cmocka_unit_test(examples_by_method),
+        cmocka_unit_test(negatives_left_out),
         cmocka_unit_test(rejected_options),
         cmocka_unit_test(rejected_resume),
         cmocka_unit_test(out_of_memory),

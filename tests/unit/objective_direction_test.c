@@ -92,7 +92,8 @@ static size_t add_direction(const problem *p, unsigned direction, size_t i, doub
     for (size_t j = 0; j < p->B; j++)
         for (size_t a = to_query ? 0 : 1; a <= last; a++) {
             const size_t candidate = p->arity * j + a;
-            const int target = direction == AOE_QUERY_TO_DOCUMENT && i == j && a == 1;
+            const int target = i == j && ((direction == AOE_QUERY_TO_DOCUMENT && a == 1) ||
+                                          (direction == AOE_DOCUMENT_TO_QUERY && !p->o.joint));
             if ((others && i == j) || (p->o.guide && !target && guide_cosine(p, anchor, candidate) > threshold))
                 left_out++;
             else
@@ -123,8 +124,26 @@ static double naive(const problem *p, size_t *left_out) {
     return total / (double)p->B;
 }
 
+/* Returns the number of candidates of all examples that are left out in any case, because they belong to the example itself. */
+static size_t own_candidates(const problem *p) {
+    const size_t documents = p->o.guide ? 1 : p->arity - 1;
+    return p->B *
+           ((p->o.directions & AOE_QUERY_TO_QUERY ? 1 : 0) + (p->o.directions & AOE_DOCUMENT_TO_DOCUMENT ? documents : 0));
+}
+
+/* Returns the number of negatives of all examples before the guide leaves any out: all candidates of other examples, and the
+ * candidates of the example itself other than the target of each softmax. */
+static size_t negatives(const problem *p) {
+    const size_t documents = p->B * (p->arity - 1), targets = p->o.joint || p->o.directions == AOE_QUERY_TO_DOCUMENT ? 1 : 2;
+    size_t n = p->B * (p->o.directions & AOE_QUERY_TO_DOCUMENT ? documents : 0);
+    n += p->B * (p->o.directions & AOE_QUERY_TO_QUERY ? p->B : 0);
+    n += p->B * (p->o.directions & AOE_DOCUMENT_TO_QUERY ? p->B : 0);
+    n += p->B * (p->o.directions & AOE_DOCUMENT_TO_DOCUMENT ? p->o.guide ? p->B : documents : 0);
+    return n - own_candidates(p) - p->B * targets;
+}
+
 static void assert_close(double got, double want, double tolerance) {
-    if (!(fabs(got - want) <= tolerance * fmax(1, fabs(want))))
+    if (!(isfinite(want) && fabs(got - want) <= tolerance * fmax(1, fabs(want))))
         fail_msg("found %.15g, expected %.15g", got, want);
 }
 
@@ -188,6 +207,8 @@ static void matches_definition(void **state) {
                     solve(&p, ctx);
                     assert_close(p.r.contrastive, naive(&p, &left_out), 1e-12);
                     guided += guide ? left_out : 0;
+                    assert_int_equal(p.r.negatives, guide ? negatives(&p) : 0);
+                    assert_int_equal(p.r.left_out, guide ? left_out - own_candidates(&p) : 0);
                 }
     assert_true(guided > 100000);
     aoe_context_destroy(ctx);
@@ -245,12 +266,15 @@ static void guide_that_finds_all_texts_equal(void **state) {
     p.g.margin = 0.1;
     solve(&p, NULL);
     assert_close(p.r.total, 0, 1e-15);
+    assert_int_equal(p.r.left_out, p.r.negatives);
+    assert_int_equal(p.r.negatives, negatives(&p));
     for (size_t i = 0; i < 3 * p.B * p.D; i++)
         assert_close(p.grad[i], 0, 1e-14);
     p.g.margin = 0;
     solve(&p, NULL);
     assert_close(p.r.total, naive(&p, &left_out), 1e-12);
     assert_int_equal(left_out, 2 * p.B);
+    assert_int_equal(p.r.left_out, 0);
 }
 
 static void assert_rejected(const problem *p, const char *part) {
