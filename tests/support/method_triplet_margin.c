@@ -33,14 +33,12 @@ static int triplet_loss(const aoei_loss_batch *b, aoe_objective_result *result, 
     for (size_t i = 0; i < B; i++) {
         const float *q = b->examples.v + 3 * i * D, *p = q + D, *n = p + D;
         float *dq = b->examples.grad + 3 * i * D, *dp = dq + D, *dn = dp + D;
-        const double loss = distance(q, p, D) - distance(q, n, D) + 1;
+        const double loss = distance(q, p, D) - distance(q, n, D) + 1, weight = loss > 0 ? 1 / (double)B : 0;
         if (!isfinite(loss))
             return aoei_fail(err, AOE_ENUMERIC, "triplet %zu: a vector is not finite; lower the learning rate", i);
-        if (loss <= 0)
-            continue;
-        result->contrastive += loss / (double)B;
-        add_gradient(dq, dp, q, p, D, 1 / (double)B);
-        add_gradient(dq, dn, q, n, D, -1 / (double)B);
+        result->contrastive += weight * loss;
+        add_gradient(dq, dp, q, p, D, weight);
+        add_gradient(dq, dn, q, n, D, -weight);
     }
     result->total = result->contrastive;
     return AOE_OK;
@@ -53,6 +51,7 @@ static size_t no_workspace(const aoei_loss_shape *s) {
 static const aoei_step_loss loss = {.workspace = no_workspace, .compute = triplet_loss};
 
 const aoei_method aoei_method_triplet_margin = {.name = "triplet-margin",
+                                                .group = AOEI_METHODS_POSITIVES,
                                                 .about = "triplet margin loss",
                                                 .kinds = AOEI_KIND(TRIPLETS),
                                                 .supported = "triplets",
