@@ -8,6 +8,7 @@
 #   vocabulary no file contains a word that tools/vocabulary.txt replaces by a standard term
 #   sizes      files have fewer than 1,000 lines, functions fewer than 150
 #   words      there are no reminder comments, and every source file has a license line
+#   links      relative links of .md files point to existing files, and docs/README.md lists all pages of docs/
 #   format     clang-format
 #   tidy       clang-tidy for src and cli (slow)
 # Prints violations as FILE:LINE: MESSAGE. The exit code is 1 if there are violations.
@@ -144,6 +145,21 @@ check_words() {
     done
 }
 
+# Reports relative links to missing files, outside code. The heading of a link to a part of a page is not checked.
+check_links() {
+    sources '*.md' | grep -v '^recipes/.*/data/' | while IFS= read -r f; do
+        awk '/^ *```/ { code = !code } code || /^    / { next }
+            { gsub(/`[^`]*`/, ""); while (match($0, /\]\([^) ]+\)/)) { print FNR, substr($0, RSTART + 2, RLENGTH - 3); $0 = substr($0, RSTART + RLENGTH) } }' "$f" |
+            while read -r line link; do
+                case $link in *:* | '#'*) continue ;; esac
+                [ -e "$(dirname "$f")/${link%%#*}" ] || echo "$f:$line: the link $link points to a missing file"
+            done
+    done
+    sources 'docs/*.md' | sed 's/^docs\///' | while IFS= read -r f; do
+        [ "$f" = README.md ] || grep -q "($f)" docs/README.md || echo "docs/README.md:1: the page $f is not listed"
+    done
+}
+
 check_format() {
     sources '*.c' '*.h' | xargs "$(tool clang-format)" --dry-run -Werror 2>&1 |
         sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: error:.*/\1/p' | sort | uniq -c | awk '{ print $2 ": " $1 " places are not formatted; run make format" }'
@@ -173,16 +189,17 @@ check_tidy() {
     sources 'src/*.c' 'cli/*.c' | xargs -P 2 -n 1 sh tools/lint.sh --tidy-one | sort -u
 }
 
-for check in ${*:-includes cycles vocabulary sizes words format tidy}; do
+for check in ${*:-includes cycles vocabulary sizes words links format tidy}; do
     case $check in
     includes) report "includes and restricted functions" check_directions check_restricted ;;
     cycles) report "cycles between units" check_cycles ;;
     vocabulary) report "vocabulary" check_vocabulary ;;
     sizes) report "sizes" check_sizes ;;
     words) report "words" check_words ;;
+    links) report "links" check_links ;;
     format) report "clang-format" check_format ;;
     tidy) report "clang-tidy" check_tidy ;;
-    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, words, format or tidy" >&2 && exit 2 ;;
+    *) echo "lint: unknown check '$check'; use includes, cycles, vocabulary, sizes, words, links, format or tidy" >&2 && exit 2 ;;
     esac
 done
 exit $failed
