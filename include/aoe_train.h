@@ -91,15 +91,15 @@ typedef struct aoe_objective_result {
     double contrastive;        /* contrastive term of aoe_contrastive; otherwise 0 */
     double regression;         /* term of AOE_METHOD_SBERT_REGRESSION; otherwise 0 */
     double classification;     /* term of AOE_METHOD_SBERT_CLASSIFICATION or AOE_METHOD_CROSS_ENCODER; otherwise 0 */
-    double teacher;        /* distillation term before it is multiplied by w_teacher; 0 without a teacher. `total` includes the
-                              weighted term */
-    double layers;         /* training with aoe_layer_options: sum of the terms that compare the vectors of hidden states with
-                              their targets (adaptive: without weights; ESE: with weights); otherwise 0 */
-    double detection;      /* loss of the discriminator of AOE_METHOD_DIFFCSE before it is multiplied by w_detection; otherwise
-                              0. `total` includes the weighted term */
+    double teacher;   /* distillation term before it is multiplied by w_teacher; 0 without a teacher. `total` includes the
+                         weighted term */
+    double layers;    /* training with aoe_layer_options: sum of the terms that compare the vectors of hidden states with
+                         their targets (adaptive: without weights; ESE: with weights); otherwise 0 */
+    double detection; /* loss of the discriminator of AOE_METHOD_DIFFCSE before it is multiplied by w_detection; otherwise
+                         0. `total` includes the weighted term */
     double vectors, similarities; /* terms of AOE_METHOD_DISTILL before they are multiplied by their weights; otherwise 0 */
-    size_t ordered_pairs;  /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
-    size_t positive_pairs; /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
+    size_t ordered_pairs;         /* number of (i, j) with label_i < label_j: the comparisons of the cosine and angle terms */
+    size_t positive_pairs;        /* number of pairs with label >= ibn_threshold; aoe_contrastive: B */
     size_t negatives; /* AOE_METHOD_GIST: number of negatives of all queries, which are the candidates of their softmax other
                          than the positive; otherwise 0 */
     size_t left_out;  /* AOE_METHOD_GIST: number of these negatives that the guide leaves out; otherwise 0 */
