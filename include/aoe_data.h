@@ -35,7 +35,7 @@ typedef struct aoe_table_options {
                             names */
     /* Numbers for label names, for example "good=1,bad=0,unsure=drop"; "drop" leaves out the rows with this label. The map
      * extends and overrides the predefined map "entailment=1,contradiction=0,neutral=drop,not_entailment=0". NULL (default):
-     * only the predefined map. */
+     * only the predefined map. In the training files of methods whose labels are classes, neutral is 2 instead of dropped. */
     const char *label_map;
     int skip_bad_rows; /* 1: skip and count bad rows; 0 (default): functions fail at the first bad row */
     int allow_empty;   /* 1: empty texts are valid (evaluation); 0 (default): a row with an empty text is bad (training) */

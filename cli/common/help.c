@@ -34,9 +34,7 @@ static void print_wrapped(const char *text, int at) {
 /* Returns 1 if the default of an option with the text o->fallback is nevertheless the value of *target, because a method or
  * command sets it. */
 static int is_set(const cli_option *o, const void *target) {
-    const char *name = o->kind == CLI_TEXT                  ? *(const char *const *)target
-                       : o->kind == CLI_NAMED && o->name_of ? o->name_of(target)
-                                                            : NULL;
+    const char *name = o->kind == CLI_TEXT ? *(const char *const *)target : o->name_of ? o->name_of(target) : NULL;
     const size_t n = o->kind == CLI_SIZE ? *(const size_t *)target : 0;
     return *o->fallback && (name || (n && n != AOE_AUTO));
 }
@@ -47,6 +45,11 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
     out[0] = 0;
     if (o->fallback && !is_set(o, target)) {
         snprintf(out, size, "%s", o->fallback);
+        return;
+    }
+    if (o->name_of) {
+        const char *name = o->name_of(target);
+        snprintf(out, size, "%s", name ? name : "");
         return;
     }
     switch (o->kind) {
@@ -70,11 +73,11 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
             if (i == *(const int *)target)
                 snprintf(out, size, "%s", o->choices[i]);
         break;
-    case CLI_NAMED:
-        if (o->name_of && o->name_of(target))
-            snprintf(out, size, "%s", o->name_of(target));
-        break;
     case CLI_FLAG:
+        if (*(const int *)target == o->set)
+            snprintf(out, size, "on");
+        break;
+    case CLI_NAMED:
     case CLI_MODELS:
     case CLI_TEXTS:
         break;

@@ -10,6 +10,8 @@
 
 #define CLI_DEFAULT_MODEL     "$AOE_MODEL if set, otherwise the model installed with aoe"
 #define CLI_DEFAULT_COLUMNS   "the columns with names listed in docs/data.md, such as sentence1 or query"
+#define CLI_DEFAULT_LABELS    "entailment=1,contradiction=0,neutral=drop,not_entailment=0"
+#define CLI_DEFAULT_CLASSES   "entailment=1,contradiction=0,neutral=2,not_entailment=0"
 #define CLI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
 #define CLI_STORAGE_HELP                                                                                                       \
     "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                                 \
@@ -56,7 +58,7 @@
         .help =                                                                                                                \
             "numbers that replace labels that are words, in addition to the predefined names; LABEL=drop skips the rows with " \
             "the label LABEL",                                                                                                 \
-        .fallback = "entailment=1,contradiction=0,neutral=drop,not_entailment=0"                                               \
+        .fallback = CLI_DEFAULT_LABELS                                                                                         \
     }
 #define CLI_OPTION_LORA_R(target, about, usual)                                                                                \
     {                                                                                                                          \

@@ -43,7 +43,7 @@ typedef struct cli_option {
      * option */
     const char *help;
     /* text that --help shows as the default; NULL: the value of the target is shown; "": no default is shown. If the default of
-     * the target is a text, a size or a named value that is set, this value is shown instead */
+     * the target is a text, a size or a value with a name (name_of) that is set, this value is shown instead */
     const char *fallback;
     /* name of the library's option field without "options.", for example "lora.r"; NULL: the field has the name of the
      * option with each '-' replaced by '_' */
@@ -52,8 +52,9 @@ typedef struct cli_option {
     size_t offset;        /* offset of the target (the variable that is set) in cli_group.base, in bytes */
     /* CLI_SIZE and CLI_REAL: minimum and maximum value; if both are 0, all non-negative values are permitted */
     double min, max;
-    cli_parse_fn parse;         /* CLI_NAMED: parses the value */
-    cli_name_fn name_of;        /* CLI_NAMED: returns the name of the value for --help; NULL: --help shows only the fallback */
+    cli_parse_fn parse;  /* CLI_NAMED: parses the value */
+    cli_name_fn name_of; /* CLI_NAMED, CLI_REAL: returns the text of the value for --help. NULL: --help shows the fallback,
+                            or the number of a CLI_REAL without fallback */
     const char *const *choices; /* CLI_CHOICE: names of the values 0, 1, 2 and so on, NULL-terminated */
     const char *noun;           /* CLI_CHOICE: word for the names in messages, for example "format" */
     cli_kind kind;

@@ -111,12 +111,23 @@ static int parse_directions(void *target, const char *text, aoe_error *err) {
     return parse_set(target, text, names, sets, "direction", err);
 }
 
+static const char *const features[] = {"u", "v", "absdiff", "product", "max2", NULL};
+static const unsigned feature_sets[] = {AOE_FEATURE_U, AOE_FEATURE_V, AOE_FEATURE_ABSDIFF, AOE_FEATURE_PRODUCT,
+                                        AOE_FEATURE_MAX_SQUARED};
+
 /* Parses a list of features, such as "u,v,absdiff", into a set of aoe_pair_feature. */
 static int parse_features(void *target, const char *text, aoe_error *err) {
-    static const char *const names[] = {"u", "v", "absdiff", "product", "max2", NULL};
-    static const unsigned sets[] = {AOE_FEATURE_U, AOE_FEATURE_V, AOE_FEATURE_ABSDIFF, AOE_FEATURE_PRODUCT,
-                                    AOE_FEATURE_MAX_SQUARED};
-    return parse_set(target, text, names, sets, "feature", err);
+    return parse_set(target, text, features, feature_sets, "feature", err);
+}
+
+/* Returns the list of the features in a set. */
+static const char *features_text(const void *target) {
+    static char text[64];
+    size_t used = 0;
+    for (size_t i = 0; features[i]; i++)
+        if (*(const unsigned *)target & feature_sets[i])
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? "," : "", features[i]);
+    return text;
 }
 
 /* Parses two views, such as "feature-cut:0.2,shuffle", into an array aoe_view[AOE_VIEWS]. */
@@ -135,6 +146,21 @@ static int parse_views(void *target, const char *text, aoe_error *err) {
         code = AOE_EARG;
     }
     return code;
+}
+
+/* Returns the list of two views, or NULL if neither of them is a transformation. */
+static const char *views_text(const void *target) {
+    static const char *const names[] = {"none", "shuffle", "feature-cut", "token-cut"};
+    static char text[64];
+    const aoe_view *views = target;
+    size_t used = 0, transformations = 0;
+    for (size_t i = 0; i < AOE_VIEWS; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "," : "", names[views[i].kind]);
+        if (views[i].kind == AOE_VIEW_FEATURE_CUT || views[i].kind == AOE_VIEW_TOKEN_CUT)
+            used += (size_t)snprintf(text + used, sizeof text - used, ":%g", views[i].rate);
+        transformations += views[i].kind != AOE_VIEW_PLAIN;
+    }
+    return transformations ? text : NULL;
 }
 
 static const cli_option objective_table[] = {
@@ -218,23 +244,25 @@ static const cli_option objective_table[] = {
      AT(t.classes),
      .min = 1,
      .max = 10000,
-     .help = "sbert-classification and consert-sup: number of classes. cross-encoder: number of scores per pair: 1 for binary "
-             "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
+     .help =
+         "sbert-classification, consert-sup, infersent and dan: number of classes. cross-encoder: number of scores per pair: 1 for binary "
+         "or graded labels (binary cross entropy), otherwise labels are classes (cross entropy)",
      .fallback = "the highest label + 1; cross-encoder: 1"},
     {.name = "features",
      .kind = CLI_NAMED,
      .value = "LIST",
      AT(t.objective.features),
      .parse = parse_features,
-     .help =
-         "sbert-classification and consert-sup: at least two features of the embeddings u and v of a pair, separated by commas, from which "
-         "the classifier computes the class: u, v, absdiff (|u - v|), product (u times v), max2 (squared maximum of u and v)",
-     .fallback = "u,v,absdiff; consert-sup: u,v,absdiff,max2"},
+     .name_of = features_text,
+     .help = "sbert-classification, consert-sup, infersent and dan: at least two features of the embeddings u and v of a pair, "
+             "separated by commas, from which the classifier computes the class: u, v, absdiff (|u - v|), product (u times v), "
+             "max2 (squared maximum of u and v)"},
     {.name = "views",
      .kind = CLI_NAMED,
      .value = "A,B",
      AT(t.views),
      .parse = parse_views,
+     .name_of = views_text,
      .help = "consert and consert-sup: transformations of the two copies of each text: none, shuffle (permuted positions), "
              "feature-cut:RATE (this fraction of the columns of the embedding layer's output is set to 0) or token-cut:RATE "
              "(this fraction of the tokens is set to 0)",
@@ -778,8 +806,36 @@ static void print_methods(const cli_syntax *s) {
     printf("\ndocs/objectives.md defines the losses of the methods.\n");
 }
 
+/* Returns 1 if the labels of all training data of the method are classes. */
+static int trains_on_classes(aoe_method method) {
+    return strcmp(aoe_method_group(method), aoe_method_group(AOE_METHOD_SBERT_CLASSIFICATION)) == 0;
+}
+
+/* Sets the default that the help shows for an option. */
+static void set_help_default(cli_option *table, size_t n, const char *name, const char *text) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(table[i].name, name) == 0)
+            table[i].fallback = text;
+}
+
+/* Sets the defaults that depend on the method, but that are not defaults of options of the library: the label map, and the
+ * poolings of the methods that do not use the pooling of the model. */
+static void set_help_defaults(cli_train_config *o, aoe_method method) {
+    memcpy(o->table_options, cli_table_table, sizeof o->table_options);
+    memcpy(o->model_options, cli_model_table, sizeof o->model_options);
+    if (trains_on_classes(method))
+        set_help_default(o->table_options, CLI_TABLE_COUNT, "label-map", CLI_DEFAULT_CLASSES);
+    if (method == AOE_METHOD_CROSS_ENCODER)
+        set_help_default(o->table_options, CLI_TABLE_COUNT, "label-map",
+                         CLI_DEFAULT_LABELS "; with --classes above 2: " CLI_DEFAULT_CLASSES);
+    if (method == AOE_METHOD_INFERSENT || method == AOE_METHOD_DAN)
+        set_help_default(o->model_options, CLI_MODEL_COUNT, "pooling",
+                         aoe_pooling_name(method == AOE_METHOD_DAN ? AOE_POOLING_LAST_AVG : AOE_POOLING_LAST_MAX));
+}
+
 /* Sets the defaults of all options. The defaults of some options depend on the method. */
 static void set_defaults(cli_train_config *o, aoe_method method) {
+    set_help_defaults(o, method);
     cli_general_defaults(&o->general);
     cli_model_defaults(&o->model);
     aoe_train_options_defaults(&o->t);
@@ -851,9 +907,9 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         CLI_GROUP("layers", layer_table, o),
         CLI_GROUP("teacher", teacher_table, o),
         CLI_GROUP("adapters (LoRA)", cli_lora_table, &o->t.lora),
-        CLI_GROUP("tables", cli_table_table, &o->table),
+        CLI_GROUP("tables", o->table_options, &o->table),
         CLI_GROUP("input files", cli_input_table, &o->table),
-        CLI_GROUP("model", cli_model_table, &o->model),
+        CLI_GROUP("model", o->model_options, &o->model),
         CLI_GROUP("general", cli_general_table, &o->general),
     };
     _Static_assert(sizeof groups == sizeof o->groups, "one element per group");

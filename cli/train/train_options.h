@@ -27,6 +27,8 @@ typedef struct cli_train_config {
     cli_args args;         /* parsed arguments, owned */
     cli_syntax syntax;     /* syntax of `aoe train`, with the groups of options below */
     cli_group groups[CLI_TRAIN_GROUPS];
+    cli_option table_options[CLI_TABLE_COUNT]; /* cli_table_table with the defaults of the method for the help */
+    cli_option model_options[CLI_MODEL_COUNT]; /* cli_model_table with the defaults of the method for the help */
 } cli_train_config;
 
 /* Parses the arguments of `aoe train`. Returns CLI_GO, or the exit code after --help or after reporting an error. The caller

@@ -5,6 +5,7 @@
 
 #include "aoe_train.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "cli/common/option_rows.h"
 
 #include <stdlib.h>
@@ -41,6 +42,14 @@ static int parse_lr_steps(void *target, const char *text, aoe_error *err) {
     return 0;
 }
 
+/* Returns the dropout probability that the method sets, or NULL if it is that of config.json. */
+static const char *dropout_text(const void *target) {
+    static char text[32];
+    const double p = *(const double *)target;
+    snprintf(text, sizeof text, "%g", p);
+    return aoei_is_auto(p) ? NULL : text;
+}
+
 const cli_option cli_schedule_table[] = {
     {.name = "epochs",
      .letter = 'e',
@@ -49,7 +58,7 @@ const cli_option cli_schedule_table[] = {
      AT(epochs),
      .min = 1,
      .max = 1e6,
-     .help = "number of passes over the training data"},
+     .help = "number of passes over the training data; --max-steps and --max-minutes override this option"},
     {.name = "max-steps",
      .kind = CLI_SIZE,
      .value = "N",
@@ -155,6 +164,7 @@ const cli_option cli_schedule_table[] = {
      AT(dropout),
      .max = 0.99,
      .help = "dropout probability",
+     .name_of = dropout_text,
      .fallback = "from config.json"},
     {.name = "save-every",
      .kind = CLI_SIZE,

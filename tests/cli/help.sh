@@ -70,3 +70,29 @@ for path in train pretrain embed info grid compare 'data annotate' 'data score' 
     # shellcheck disable=SC2086
     "$AOE" $path --help | grep '2147483647\|2.14748e+09' || :
 done
+# The defaults in the help of `aoe train` are those of the method that is given before --help.
+default_of() { # default_of METHOD OPTION: prints the default of an option in the help of a method
+    "$AOE" train --method "$1" --help | awk -v name="--$2" -v method="$1" '
+        /^ +(-., )?--/ { found = $1 == name || $2 == name }
+        /^[a-z]/ { found = 0 }
+        found { text = text " " $0 }
+        END { gsub(/ +/, " ", text); has = sub(/.*\(default: /, "", text); sub(/\)$/, "", text)
+              print method, name ": " (has ? text : "none") }'
+}
+for method in angle ct consert infersent dan; do
+    default_of $method dropout
+done
+for method in is-bert infersent dan; do
+    default_of $method pooling
+done
+for method in angle sbert-classification consert-sup infersent dan cross-encoder; do
+    default_of $method label-map
+done
+for method in sbert-classification consert-sup infersent dan; do
+    default_of $method features
+done
+for method in angle consert consert-sup; do
+    default_of $method views
+    default_of $method no-bias-correction
+done
+"$AOE" train --help | tr '\n' ' ' | sed 's/  */ /g' | grep -o -- '--epochs N .* --max-steps N' | sed 's/ --max-steps N$//'
