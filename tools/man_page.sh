@@ -100,8 +100,8 @@ A value can be in double quotes, or in single quotes, in which $ has no special 
 Tables are .tsv, .csv (RFC 4180) or .jsonl files, optionally .gz or .zst. Columns are recognised by their names:
 .TP
 pairs
-text1, sentence1, question1, premise, question or context; text2, sentence2, question2, hypothesis or sentence; label, score
-or similarity
+text1, sentence1, question1, premise, question or context; text2, sentence2, question2, hypothesis or sentence; label,
+score, similarity or gold_label
 .TP
 triplets
 query or premise; positive or entailment; negative or contradiction

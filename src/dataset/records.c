@@ -36,10 +36,10 @@ static int select_columns(aoei_sheet *s, const char *columns, aoe_error *err) {
 }
 
 /* Returns the index of the label column. In labeled pairs, this is the column with the role label. If no kind of examples was
- * detected, it is a column named label, score or similarity that is not a text column. Returns the number of columns if there
- * is no label column. */
+ * detected, it is a column named label, score, similarity or gold_label that is not a text column. Returns the number of
+ * columns if there is no label column. */
 static size_t label_column(const aoei_sheet *s) {
-    static const char *const names[] = {"label", "score", "similarity"};
+    static const char *const names[] = {"label", "score", "similarity", "gold_label"};
     const aoei_table *t = s->table;
     if (s->kind == AOE_EXAMPLES_PAIRS)
         return aoei_table_selected_index(t, 2);

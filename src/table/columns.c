@@ -30,7 +30,7 @@ typedef struct role {
 static const role kinds[][MAX_ROLES] = {
     [AOE_EXAMPLES_PAIRS] = {{"text1", {"text1", "sentence1", "question1", "premise", "question", "context"}},
                             {"text2", {"text2", "sentence2", "question2", "hypothesis", "sentence"}},
-                            {"label", {"label", "score", "similarity"}}},
+                            {"label", {"label", "score", "similarity", "gold_label"}}},
     [AOE_EXAMPLES_POSITIVES] = {{"query", {"query", "anchor"}}, {"positive", {"positive"}}},
     [AOE_EXAMPLES_TRIPLETS] = {{"query", {"query", "anchor", "premise"}},
                                {"positive", {"positive", "entailment"}},

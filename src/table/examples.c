@@ -89,6 +89,11 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
         aoei_fail(err, AOE_EFORMAT,
                   "%s:%zu: column '%s': '%s' has a decimal comma; write a decimal point, or set options.skip_bad_rows",
                   aoei_table_name(t), row->line, column, value);
+    else if (f->text.len == 1 && *f->text.data == '-')
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: column '%s': '-' marks a pair without a gold label (SNLI); drop such rows with '-=drop' in "
+                  "options.label_map, or set options.skip_bad_rows",
+                  aoei_table_name(t), row->line, column);
     else
         aoei_fail(
             err, AOE_EFORMAT,

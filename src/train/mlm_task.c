@@ -148,7 +148,8 @@ static int read_all(mlm_task *p, int held_out, sequence_list *keep, size_t *n, a
         rc = keep ? list_add(keep, ids, count, err) : AOE_OK;
     }
     if (!rc && !held_out && aoei_sequences_skipped(s))
-        aoei_log_write(&p->model->ctx->log, AOE_LOG_WARNING, "%zu bad rows were skipped", aoei_sequences_skipped(s));
+        aoei_log_write(&p->model->ctx->log, AOE_LOG_WARNING, "skipped %zu bad row%s", aoei_sequences_skipped(s),
+                       aoei_sequences_skipped(s) == 1 ? "" : "s");
     aoei_sequences_close(s);
     if (!rc && *n && !maskable)
         rc = aoei_fail(

@@ -155,7 +155,8 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     aoei_source *source = &p->sources[number];
     int code = aoei_method_load(p->method, e, &p->losses[number], p->o, number, err);
     if (!code && e->skipped)
-        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: %zu bad rows were skipped", o->path, e->skipped);
+        aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: skipped %zu bad row%s", o->path, e->skipped,
+                       e->skipped == 1 ? "" : "s");
     if (!code && e->dropped)
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: rows dropped because of their labels: %zu", o->path, e->dropped);
     if (!code)
