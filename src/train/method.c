@@ -153,18 +153,6 @@ int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const
     return code;
 }
 
-int aoei_check_classes(const aoe_train_options *o, const char *path, const aoei_dataset *d, const char *name,
-                       const char *remedy, aoe_error *err) {
-    const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : AOEI_MAX_CLASSES;
-    for (size_t i = 0; i < d->n; i++)
-        if (!(d->labels[i] >= 0 && d->labels[i] < max_classes && !(d->labels[i] > floor(d->labels[i]))))
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: label %g is not a class: options.method %s expects integers from 0%s; map label "
-                             "names with options.label_map, or %s for scores",
-                             path, d->labels[i], name, o->classes != AOE_AUTO ? " to options.classes - 1" : "", remedy);
-    return AOE_OK;
-}
-
 /* ------------------------------------------------------------- classifiers */
 
 /* One feature alone is not accepted, because a classifier with as many columns as a vector has components would be taken for a

@@ -108,9 +108,6 @@ void aoei_contrastive_weights(aoe_objective_options *j, aoe_example_kind kind);
  * sets the threshold of positive pairs. Corresponds to aoei_method.file_loss. */
 int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
                     aoe_error *err);
-/* Checks that all labels are classes. name: name of the method; remedy: how to use labels that are not classes. */
-int aoei_check_classes(const aoe_train_options *o, const char *path, const aoei_dataset *d, const char *name,
-                       const char *remedy, aoe_error *err);
 /* Checks options.features, the features of a classifier. Errors: AOE_EARG. */
 int aoei_check_features(const aoe_train_options *o, aoe_error *err);
 /* Adds options.features to the training record. Corresponds to aoei_method.describe. */

@@ -32,7 +32,7 @@ static int load(aoei_examples *e, const aoe_train_options *o, const aoe_train_da
 static int scale_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
                         const aoei_dataset *d, aoe_error *err) {
     if (aoei_cross_classes(o) > 1)
-        return aoei_check_classes(o, file->path, d, "cross-encoder", "unset options.classes", err);
+        return AOE_OK;
     file_loss->label_scale = !aoei_is_auto(o->label_max) ? o->label_max : d->highest > 1 ? d->highest : 1;
     if (d->lowest < 0 || d->highest > file_loss->label_scale)
         return aoei_fail(err, AOE_EFORMAT,

@@ -29,12 +29,6 @@ static int check(const aoe_train_options *o, aoe_error *err) {
     return aoei_check_words(o, "dan", AOE_POOLING_LAST_AVG, err);
 }
 
-static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
-                        const aoei_dataset *d, aoe_error *err) {
-    (void)file_loss;
-    return aoei_check_classes(o, file->path, d, "dan", "choose another method, such as sbert-regression", err);
-}
-
 static int describe(const aoe_train_options *o, json_t *record) {
     return json_object_set_new(record, "bigrams", o->bigrams == AOE_AUTO ? json_null() : json_integer((json_int_t)o->bigrams)) |
            aoei_describe_features(o, record);
@@ -77,5 +71,4 @@ const aoei_method aoei_method_dan = {.name = "dan",
                                      .describe = describe,
                                      .load = aoei_load_classes,
                                      .step_loss = &aoei_loss_of_layered_classes,
-                                     .file_loss = check_labels,
                                      .layer = layers};

@@ -33,12 +33,6 @@ static int check(const aoe_train_options *o, aoe_error *err) {
     return aoei_check_words(o, "infersent", AOE_POOLING_LAST_MAX, err);
 }
 
-static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
-                        const aoei_dataset *d, aoe_error *err) {
-    (void)file_loss;
-    return aoei_check_classes(o, file->path, d, "infersent", "choose another method, such as sbert-regression", err);
-}
-
 static int describe(const aoe_train_options *o, json_t *record) {
     return json_object_set_new(record, "lstm_dims",
                                o->lstm_dims == AOE_AUTO ? json_null() : json_integer((json_int_t)o->lstm_dims)) |
@@ -75,5 +69,4 @@ const aoei_method aoei_method_infersent = {.name = "infersent",
                                            .describe = describe,
                                            .load = aoei_load_classes,
                                            .step_loss = &aoei_loss_of_layered_classes,
-                                           .file_loss = check_labels,
                                            .layer = layers};

@@ -7,12 +7,6 @@
 #include "base/error.h"
 #include "base/options.h"
 
-static int check_labels(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file,
-                        const aoei_dataset *d, aoe_error *err) {
-    (void)file_loss;
-    return aoei_check_classes(o, file->path, d, "sbert-classification", "choose sbert-regression", err);
-}
-
 /* The features of the paper are not recorded. */
 static int describe(const aoe_train_options *o, json_t *record) {
     const unsigned usual = AOE_FEATURE_U | AOE_FEATURE_V | AOE_FEATURE_ABSDIFF;
@@ -45,7 +39,6 @@ const aoei_method aoei_method_sbert_classification = {.name = "sbert-classificat
                                                       .describe = describe,
                                                       .load = aoei_load_classes,
                                                       .step_loss = &aoei_loss_of_classes,
-                                                      .file_loss = check_labels,
                                                       .layer = aoei_add_classifier};
 
 const aoei_method aoei_method_sbert_regression = {.name = "sbert-regression",

@@ -147,13 +147,33 @@ int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_erro
     return m->check ? m->check(o, err) : AOE_OK;
 }
 
+int aoei_method_has_classes(const aoei_method *m, const aoe_train_options *o) {
+    return m->group == AOEI_METHODS_CLASSES || aoei_cross_classes(o) > 1;
+}
+
+/* Checks that all labels of labeled pairs are classes. */
+static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe_train_options *o, aoe_error *err) {
+    const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : AOEI_MAX_CLASSES;
+    for (size_t i = 0; i < e->n && e->kind == AOE_EXAMPLES_PAIRS; i++)
+        if (!(e->label[i] >= 0 && e->label[i] < max_classes && !(e->label[i] > floor(e->label[i]))))
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: label %g is not a class: options.method %s expects integers from 0%s; map labels with "
+                             "options.label_map, or for scores, %s",
+                             e->name, e->line[i], e->label[i], m->name, o->classes != AOE_AUTO ? " to options.classes - 1" : "",
+                             o->method == AOE_METHOD_CROSS_ENCODER ? "unset options.classes"
+                                                                   : "choose another method, such as sbert-regression");
+    return AOE_OK;
+}
+
 int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o,
                      size_t number, aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
     aoe_table_options table = file->table;
     table.allow_empty = 0;
     *file_loss = (aoei_file_loss){.label_scale = 1, .threshold = (double)NAN};
-    const int code = m->load ? m->load(e, o, file, &table, err) : aoei_examples_load(e, file->path, file->kind, &table, err);
+    int code = m->load ? m->load(e, o, file, &table, err) : aoei_examples_load(e, file->path, file->kind, &table, err);
+    if (!code && aoei_method_has_classes(m, o))
+        code = check_classes(m, e, o, err);
     if (!code && e->kind == AOE_EXAMPLES_PAIRS && m->positives_only)
         return aoei_keep_positives(e, &file_loss->threshold, &o->objective, file, err);
     return code;

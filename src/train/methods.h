@@ -20,15 +20,19 @@ size_t aoei_method_texts(const aoei_method *m, size_t arity);
 size_t aoei_method_pairs(const aoei_method *m, const aoe_train_options *o);
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */
 int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err);
-/* Reads the examples of the file o->data[number] as the method requires. If the method uses only positive pairs, other pairs
- * are dropped and file_loss->threshold is set. The caller frees *e, even if this function fails. */
+/* Returns 1 if the labels of the training data are classes. */
+int aoei_method_has_classes(const aoei_method *m, const aoe_train_options *o);
+/* Reads the examples of the file o->data[number] as the method requires, and checks labels that are classes. If the method uses
+ * only positive pairs, other pairs are dropped and file_loss->threshold is set. The caller frees *e, even if this function
+ * fails. */
 int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o,
                      size_t number, aoe_error *err);
 /* Sets the fields of *file_loss for the file o->data[number]. aoei_method_load must have initialized *file_loss. d: examples
  * of the file. Errors:
  * - AOE_EARG if the method does not support this kind of examples, no objective for it has a positive weight, no label
  *   reaches the threshold of positive pairs, or a label is above options.label_max
- * - AOE_EFORMAT if the labels are unusable, for example if all labels are equal */
+ * - AOE_EFORMAT if the labels are unusable, for example if all labels are equal. Classes may be equal; they are checked over
+ *   all files (train/class_counts.h) */
 int aoei_method_loss(const aoei_method *m, aoei_file_loss *file_loss, const aoe_train_options *o, size_t number,
                      const aoei_dataset *d, aoe_error *err);
 

@@ -20,6 +20,7 @@
 #include "train/pair_step.h"
 #include "train/pair_task.h"
 #include "train/batch_plan.h"
+#include "train/class_counts.h"
 #include "train/method_cross_encoder.h"
 #include "train/methods.h"
 #include "train/saved_parts.h"
@@ -172,6 +173,8 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
         note_prompts(t, o, source->data.kind);
     if (!code)
         code = aoei_method_loss(p->method, &p->losses[number], p->o, number, &source->data, err);
+    if (!code && aoei_method_has_classes(p->method, p->o))
+        code = aoei_class_counts_log(&t->ctx->log, o->path, &source->data, err);
     if (!code) /* a text that occurred twice in a batch would be a negative of itself */
         source->distinct = !p->o->allow_duplicates && source->data.kind != AOE_EXAMPLES_PAIRS &&
                            (p->losses[number].objective.w_ibn > 0 || p->losses[number].objective.w_cln > 0);
@@ -214,6 +217,8 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
     if (!code && !triplets && fabs(p->o->objective.hard_negative) > 0)
         code = aoei_fail(err, AOE_EARG, "options.hard_negative is %g, but no file contains triplets; set it to 0",
                          p->o->objective.hard_negative);
+    if (!code && aoei_method_has_classes(p->method, p->o))
+        code = aoei_class_counts_check(p->o->data, p->sources, p->o->n_data, err);
     if (!code && p->method->layer)
         code = p->method->layer(p->o, t->base, highest, err);
     if (!code && p->method->maps_vectors)
@@ -291,12 +296,14 @@ static json_t *real_or_null(double v) {
 
 /* Returns a JSON object with the properties of a training file that affect the trained model. The path of the file is not
  * included. Returns NULL if out of memory. */
-static json_t *describe_source(const aoei_method *m, const aoe_train_data *o, const aoei_source *s,
-                               const aoei_file_loss *file_loss) {
+static json_t *describe_source(const pair_task *p, size_t number) {
     static const char *const kinds[] = {[AOE_EXAMPLES_PAIRS] = "pairs",
                                         [AOE_EXAMPLES_POSITIVES] = "positives",
                                         [AOE_EXAMPLES_TRIPLETS] = "triplets",
                                         [AOE_EXAMPLES_TEXTS] = "texts"};
+    const aoe_train_data *o = &p->o->data[number];
+    const aoei_source *s = &p->sources[number];
+    const aoei_file_loss *file_loss = &p->losses[number];
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)s->data.fingerprint);
     json_t *r = json_object();
@@ -306,7 +313,9 @@ static json_t *describe_source(const aoei_method *m, const aoe_train_data *o, co
     bad |= json_object_set_new(r, "prompt", o->prompt ? json_string(o->prompt) : json_null());
     bad |= json_object_set_new(r, "doc_prompt", o->doc_prompt ? json_string(o->doc_prompt) : json_null());
     bad |= json_object_set_new(r, "ibn_threshold", real_or_null(file_loss->threshold));
-    if (m->scales_labels)
+    if (aoei_method_has_classes(p->method, p->o))
+        bad |= json_object_set_new(r, "class_examples", aoei_class_counts_json(&s->data));
+    if (p->method->scales_labels)
         bad |= json_object_set_new(r, "label_max", json_real(file_loss->label_scale));
     bad |= json_object_set_new(r, "fingerprint", json_string(fingerprint));
     if (!bad)
@@ -375,7 +384,7 @@ static int describe(const aoei_task *task, json_t *r) {
     int bad = 0;
     for (size_t i = 0; i < o->n_data; i++) {
         bad |= json_array_append_new(names, aoei_name_json(o->data[i].path));
-        bad |= json_array_append_new(sources, describe_source(p->method, &o->data[i], &p->sources[i], &p->losses[i]));
+        bad |= json_array_append_new(sources, describe_source(p, i));
     }
     bad |= json_object_set_new(r, "data", names);
     bad |= json_object_set_new(r, "sources", sources);

@@ -40,6 +40,11 @@ trains sbert-classification nli.tsv --epochs 10 --batch-size 16 --lr 2e-3
 "$AOE" train -q -m start -d nli.tsv -o features --method sbert-classification --features u,v,product --batch-size 16 \
     --max-steps 1 -t 1 >/dev/null
 grep -A4 '"features"' features/aoe.json | tr -d ' \n'; echo
+# The number of examples per class is logged and recorded. A file may have only one class if another file has other classes.
+grep -v '^contradiction\|^neutral' nli.tsv >entailment.tsv
+"$AOE" train -m start -d nli.tsv -d entailment.tsv -o classes --method sbert-classification --max-steps 1 -t 1 2>&1 >/dev/null | grep 'per class'
+tr -d ' \n' <classes/aoe.json | grep -o '"class_examples":[^]]*]'
+fails "$AOE" train -q -m start -d entailment.tsv -o out --method sbert-classification
 trains simcse-unsup "$pairs" --epochs 4 --batch-size 64 --lr 3e-3
 trains simcse-sup triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negative 0.5
 trains contrastive triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3

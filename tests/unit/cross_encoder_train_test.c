@@ -294,7 +294,8 @@ static void test_errors(void **state) {
     expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t-1\n", "from -1 to 1");
     expect_error(&r, "query\tpositive\na\tb\nb\tc\n", "has no negatives");
     r.o.classes = 2;
-    expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t2\n", "is not a class");
+    expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t2\n", "bad.tsv:3: label 2 is not a class");
+    expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t1\n", "bad.tsv: all examples have the class 1");
     r.o.classes = AOE_AUTO;
     r.o.teachers[0] = r.model;
     expect_error(&r, "text1\ttext2\tlabel\na\tb\t1\na\tc\t0\n", "options.teachers");

@@ -522,15 +522,19 @@ static void expect_rejected(train_run *r, int code, const char *fragment) {
 static void rejected_options(void **state) {
     (void)state;
     static const char scores[] = "text1\ttext2\tlabel\na\tb\t0.5\nb\tc\t1\n",
-                      zeros[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t-1\n", positives[] = "query\tpositive\na\tb\nb\tc\n";
+                      zeros[] = "text1\ttext2\tlabel\na\tb\t0\nb\tc\t-1\n",
+                      one_class[] = "text1\ttext2\tlabel\na\tb\t1\nb\tc\tentailment\nc\td\t1\n",
+                      positives[] = "query\tpositive\na\tb\nb\tc\n";
     static const struct {
         aoe_method method;
         const char *text;
         int code;
         const char *fragment;
     } cases[] = {
-        {AOE_METHOD_SBERT_CLASSIFICATION, scores, AOE_EFORMAT, "label 0.5 is not a class"},
-        {AOE_METHOD_SBERT_CLASSIFICATION, zeros, AOE_EFORMAT, "label -1 is not a class"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, scores, AOE_EFORMAT, "bad.tsv:2: label 0.5 is not a class"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, zeros, AOE_EFORMAT, "bad.tsv:3: label -1 is not a class"},
+        {AOE_METHOD_SBERT_CLASSIFICATION, one_class, AOE_EFORMAT, "bad.tsv: all examples have the class 1"},
+        {AOE_METHOD_DAN, one_class, AOE_EFORMAT, "bad.tsv: all examples have the class 1"},
         {AOE_METHOD_SBERT_CLASSIFICATION, positives, AOE_EARG, "options.method sbert-classification trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
