@@ -84,10 +84,13 @@ static const char *different_setting(const aoe_model *a, const aoe_model *b) {
                             s->subtract_empty_prompt == t->subtract_empty_prompt;
     const int same_mask =
         s->bidirectional == t->bidirectional && (!s->bidirectional || s->bidirectional_from == t->bidirectional_from);
-    const int same_layers = strcmp(a->modules_text, b->modules_text) == 0 && same_shapes(a, b);
+    const int same_token_module = !a->config.n_kernels == !b->config.n_kernels && !a->config.lstm_dims == !b->config.lstm_dims;
+    const int same_modules = strcmp(a->modules_text, b->modules_text) == 0;
     return s->pooling != t->pooling             ? "poolings"
            : !same_prompt                       ? "prompts"
-           : !same_layers                       ? "layers"
+           : !same_token_module                 ? "modules before the pooling"
+           : !same_modules                      ? "modules after the pooling"
+           : !same_shapes(a, b)                 ? "module sizes"
            : s->normalize != t->normalize       ? "normalizations"
            : s->truncate_dim != t->truncate_dim ? "embedding sizes"
            : s->lowercase != t->lowercase       ? "lowercase settings"

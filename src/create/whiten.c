@@ -186,10 +186,10 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
     for (size_t i = 0; i < w->o->n_texts && !rc; i++)
         rc = add_file(w, w->o->texts[i], err);
     if (!rc && w->moments.n < 2)
-        rc =
-            aoei_fail(err, AOE_EFORMAT,
-                      "%s: %zu texts are too few for a covariance; give many more texts than an embedding has components (%zu)",
-                      w->o->texts[0], w->moments.n, D);
+        rc = aoei_fail(err, AOE_EFORMAT,
+                       "%s: whitening needs at least 2 texts, but there %s %zu; give many more texts than an embedding has "
+                       "components (%zu)",
+                       w->o->texts[0], w->moments.n == 1 ? "is" : "are", w->moments.n, D);
     aoe_embedder_destroy(w->embedder);
     aoe_model_close(m);
     if (!rc)

@@ -25,6 +25,10 @@ fails "$AOE" merge run-1 pooled -o new
 fails "$AOE" merge run-1 prompted -o new
 "$AOE" train -q -m start -d train.tsv --max-steps 2 --method simcse-sup -o dense -t 1 >/dev/null
 fails "$AOE" merge run-1 dense -o new
+"$AOE" whiten -q -m run-1 train.tsv -o white
+"$AOE" whiten -q -m run-1 train.tsv -o white-8 -k 8
+fails "$AOE" merge run-1 white -o new
+fails "$AOE" merge white white-8 -o new
 "$AOE" train -q -m start -d train.tsv --max-steps 2 --method simcse-sup --seed 1 -o dense-1 -t 1 >/dev/null
 "$AOE" merge -q dense dense-1 -o mean-dense
 "$AOE" info mean-dense | grep '^modules'

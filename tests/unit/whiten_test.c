@@ -332,7 +332,7 @@ static void rejected_options(void **state) {
     o.dims = 2;
     expect_rejected(bert, &o, AOE_EARG, "options.dims is 2, but the covariance of 2 embeddings has rank 1");
     o.texts = (const char *const *)&one;
-    expect_rejected(bert, &o, AOE_EFORMAT, "1 texts are too few for a covariance");
+    expect_rejected(bert, &o, AOE_EFORMAT, "one.txt: whitening needs at least 2 texts, but there is 1;");
     o.texts = (const char *const *)&equal;
     expect_rejected(bert, &o, AOE_EFORMAT, "the embeddings of all 3 texts are equal");
     o.texts = (const char *const *)&empty;
