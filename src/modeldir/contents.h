@@ -35,6 +35,7 @@ typedef struct aoei_model_contents {
     const char *license_dir; /* directory of the LICENSE file that is copied; NULL: LICENSE is copied from `source` */
     int only_adapters;       /* 1: a directory of adapters is written; 0: a complete model is written, with adapters merged */
     aoe_storage storage;     /* data type of the weights of a complete model */
+    int limits_logged;       /* 1: the features that other programs do not support were already logged */
 } aoei_model_contents;
 
 #endif

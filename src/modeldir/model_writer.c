@@ -309,7 +309,7 @@ static void note_limits(const aoei_model_contents *m, const char *dir, const aoe
                        "{text}",
                        dir);
     if (m->config->arch->library == AOEI_LIBRARY_SENTENCE_TRANSFORMERS && !m->only_adapters && !m->config->classes &&
-        aoei_settings_limits(m->settings, limits, sizeof limits))
+        !m->limits_logged && aoei_settings_limits(m->settings, limits, sizeof limits))
         aoei_log_write(log, AOE_LOG_INFO, "%s: %s", dir, limits);
 }
 

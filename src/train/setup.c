@@ -278,11 +278,12 @@ static void log_settings(const aoei_trainer *t) {
 }
 
 /* Logs a warning if sentence-transformers does not support the pooling or a module of the model that will be saved. */
-static void log_limitation(const aoei_trainer *t) {
+static void log_limitation(aoei_trainer *t) {
     char text[512];
     const aoei_settings *s = &t->base->settings;
     const char *limitation = !aoei_settings_portable(s) ? aoei_settings_limits(s, text, sizeof text) : NULL;
-    if (limitation && t->task->embeds)
+    t->limits_logged = limitation && t->task->embeds;
+    if (t->limits_logged)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limitation);
 }
 

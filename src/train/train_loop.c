@@ -18,6 +18,7 @@
 #include "train/schedule.h"
 #include "train/setup.h"
 #include "model/save.h"
+#include "modeldir/model_writer.h"
 
 #include <math.h>
 #include <string.h>
@@ -267,7 +268,12 @@ static int finish(aoei_trainer *t, timer *m, aoe_error *err) {
     json_t *record = training_record(t);
     if (!record)
         return aoei_fail_nomem(err, 0);
-    const int code = aoei_model_save(t->view, t->o->output, record, err);
+    aoei_model_contents contents;
+    aoei_model_weight_reader rows;
+    aoei_model_contents_of(&contents, &rows, t->view, record, AOE_STORAGE_F32);
+    contents.only_adapters = t->view->config.lora.r > 0;
+    contents.limits_logged = t->limits_logged;
+    const int code = aoei_contents_save(&contents, t->o->output, &t->ctx->log, err);
     json_decref(record);
     if (code)
         return code;

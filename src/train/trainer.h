@@ -80,6 +80,7 @@ struct aoei_trainer {
     aoe_model *twin_view;        /* model with the weights of the second encoder, which may become the result; NULL if there is
                                     none; owned */
     aoe_embedder *twin_embedder; /* embedder that uses `twin_view`; owned */
+    int limits_logged;           /* 1: the features of the model that other programs do not support were logged */
     aoei_params *params;         /* parameters to train; borrowed from the task */
     float *best;                 /* [params->count] best weights so far; NULL if the run does not evaluate; owned. If there is a
                                     second encoder, the first half contains the better encoder */

@@ -22,3 +22,6 @@ tr -cs '[:lower:]' '\n' <train.tsv | LC_ALL=C sort -u | awk '/./ { print $1, NR,
 "$AOE" convert -q vectors.txt -o vectors >/dev/null
 # shellcheck disable=SC2086
 AOE_CPU=c "$AOE" train $options -m vectors -o words 2>&1 >/dev/null | grep "^pooling\|^saved"
+# The warning is not repeated when the model is saved.
+# shellcheck disable=SC2086
+AOE_CPU=c "$AOE" train $options -o both --force --pooling first-last-avg 2>&1 >/dev/null | grep -c 'other programs'
