@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -275,4 +276,35 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
                        e->skipped);
     aoei_table_close(t);
     return rc;
+}
+
+/* Callback that ends the reading of a folder at its first pair. */
+static int stop(void *user, const char *file, size_t line, const aoe_text pair[2], aoe_error *err) {
+    (void)file;
+    (void)line;
+    (void)pair;
+    (void)err;
+    *(int *)user = 1;
+    return AOE_ECANCELLED;
+}
+
+int aoei_texts_are_plain(const char *path, const aoe_table_options *o) {
+    struct stat st;
+    aoei_table *t;
+    aoe_example_kind kind;
+    size_t n = 0;
+    int plain = 0;
+    if (stat(path, &st))
+        return 0;
+    if (S_ISDIR(st.st_mode)) {
+        aoei_sts_folder_read(path, stop, &plain, NULL);
+        return plain;
+    }
+    if (!S_ISREG(st.st_mode) || aoei_table_open(&t, path, o, NULL))
+        return 0;
+    plain = aoei_table_format(t) == AOE_TABLE_TXT ||
+            (aoei_columns_detect(&kind, t, NULL, NULL) && !aoei_columns_select(t, AOE_EXAMPLES_TEXTS, NULL, NULL) &&
+             !aoei_texts_select(t, &n, NULL, NULL) && n == 1);
+    aoei_table_close(t);
+    return plain;
 }

@@ -22,4 +22,9 @@ int aoei_texts_select(aoei_table *t, size_t *n, const char *columns, aoe_error *
  * (the message contains the file, line and column) or the file contains no text. */
 int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options *o, aoe_error *err);
 
+/* Returns 1 if a file contains only plain texts: a .txt file, a table with the column text or sentence and no other column with
+ * a recognized name for texts, or a folder of SentEval's STS data. Returns 0 if the file is not a regular file, such as a pipe,
+ * or cannot be read. o: options, or NULL. */
+int aoei_texts_are_plain(const char *path, const aoe_table_options *o);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "table/texts.h"
 #include "train/method_angle.h"
 #include "train/method_consert.h"
 #include "train/method_cross_encoder.h"
@@ -21,9 +22,12 @@
 #include "train/method_sbert.h"
 #include "train/method_simcse.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { LIST_SIZE = 512 /* size of the buffer for a list of names in an error message, NUL included */ };
 
 static const aoei_method *const methods[AOE_METHOD_COUNT] = {
     [AOE_METHOD_ANGLE] = &aoei_method_angle,
@@ -65,6 +69,22 @@ const char *aoe_method_group(aoe_method m) {
     return m >= 0 && m < AOE_METHOD_COUNT ? groups[methods[m]->group] : NULL;
 }
 
+/* Writes the names of the methods that support one of these kinds of examples to list. kinds: bits as in aoei_method.kinds.
+ * Returns list. */
+static const char *list_names(char list[LIST_SIZE], unsigned kinds) {
+    size_t used = 0, n = 0, k = 0;
+    for (int i = 0; i < AOE_METHOD_COUNT; i++)
+        n += (methods[i]->kinds & kinds) != 0;
+    for (int i = 0; i < AOE_METHOD_COUNT && used < LIST_SIZE; i++)
+        if (methods[i]->kinds & kinds)
+            used += (size_t)snprintf(list + used, LIST_SIZE - used, "%s%s",
+                                     !k++    ? ""
+                                     : k < n ? ", "
+                                             : " or ",
+                                     methods[i]->name);
+    return list;
+}
+
 int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
     AOEI_CHECK(err, m, name);
     for (int i = 0; i < AOE_METHOD_COUNT; i++)
@@ -72,14 +92,8 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
             *m = (aoe_method)i;
             return 0;
         }
-    char list[512];
-    size_t used = 0;
-    for (int i = 0; i < AOE_METHOD_COUNT && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", methods[i]->name,
-                                 i + 2 < AOE_METHOD_COUNT   ? ", "
-                                 : i + 1 < AOE_METHOD_COUNT ? " or "
-                                                            : "");
-    return aoei_fail(err, AOE_EARG, "method '%s' is unknown; use %s", name, list);
+    char list[LIST_SIZE];
+    return aoei_fail(err, AOE_EARG, "method '%s' is unknown; use %s", name, list_names(list, UINT_MAX));
 }
 
 void aoe_train_method_defaults(aoe_train_options *o, aoe_method m) {
@@ -165,6 +179,15 @@ static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe
     return AOE_OK;
 }
 
+/* Fails because the file contains plain texts, which the method does not support. */
+static int fail_plain_texts(const aoei_method *m, const char *path, aoe_error *err) {
+    char list[LIST_SIZE];
+    return aoei_fail(err, AOE_EARG,
+                     "%s: contains plain texts, but options.method %s trains on %s; give a table with these columns, set "
+                     "options.columns, or choose a method for plain texts: %s",
+                     path, m->name, m->supported, list_names(list, AOEI_KIND(TEXTS)));
+}
+
 int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *file_loss, const aoe_train_options *o,
                      size_t number, aoe_error *err) {
     const aoe_train_data *file = &o->data[number];
@@ -172,6 +195,9 @@ int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *fil
     table.allow_empty = 0;
     *file_loss = (aoei_file_loss){.label_scale = 1, .threshold = (double)NAN};
     int code = m->load ? m->load(e, o, file, &table, err) : aoei_examples_load(e, file->path, file->kind, &table, err);
+    if (code && code != AOE_ENOMEM && !(m->kinds & AOEI_KIND(TEXTS)) && !table.columns &&
+        aoei_texts_are_plain(file->path, &table))
+        return fail_plain_texts(m, file->path, err);
     if (!code && aoei_method_has_classes(m, o))
         code = check_classes(m, e, o, err);
     if (!code && e->kind == AOE_EXAMPLES_PAIRS && m->positives_only)

@@ -52,3 +52,9 @@ printf '{"gold_label":"entailment","sentence1":"a man","sentence2":"a person"}\n
 both snli.jsonl
 "$AOE" train -m model -d snli.jsonl -o snli --max-steps 1 --label-map -=drop 2>&1 >/dev/null | grep '^snli.jsonl'
 "$AOE" train -m model -d snli.jsonl -o snli --force --max-steps 1 --skip-bad-rows 2>&1 >/dev/null | grep 'snli.jsonl'
+# Plain texts are given to a method that does not train on them.
+printf 'a cat\na dog\n' >plain.txt; train plain.txt
+printf 'source\tsentence\nbook\ta cat\nbook\ta dog\n' >plain.tsv; train plain.tsv
+printf 'text\tlabel\na cat\t1\n' >renamed.tsv
+fails "$AOE" train -q -m model -d renamed.tsv --columns text1=text,text2=other -o out
+is_absent out

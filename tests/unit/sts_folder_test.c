@@ -94,7 +94,36 @@ static void cycles(void **state) {
     free(dir);
 }
 
+/* Tests which files and folders are recognized as plain texts. */
+static void plain_texts(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *text;
+        int plain;
+    } cases[] = {{"STS.input.a.txt", "a\tb\n", 1},         {"a.txt", "one text\n", 1},
+                 {"a.tsv", "id\ttext\n1\ta\n", 1},         {"pairs.tsv", "text1\ttext2\tlabel\na\tb\t1\n", 0},
+                 {"texts.tsv", "text1\ttext2\na\tb\n", 0}, {"half.tsv", "label\tsentence1\n1\ta\n", 0},
+                 {"other.tsv", "first\tsecond\na\tb\n", 0}};
+    write_file("plain", cases[0].name, cases[0].text);
+    char *folder = test_path(test_dir, "plain"), *missing = test_path(folder, "missing.txt");
+    assert_true(aoei_texts_are_plain(folder, NULL));
+    assert_false(aoei_texts_are_plain(missing, NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *path = test_write_text(folder, cases[i].name, cases[i].text);
+        if (aoei_texts_are_plain(path, NULL) != cases[i].plain)
+            fail_msg("%s", cases[i].name);
+        free(path);
+    }
+    free(missing);
+    free(folder);
+    write_file("empty", "readme.txt", "a\n");
+    folder = test_path(test_dir, "empty");
+    assert_false(aoei_texts_are_plain(folder, NULL));
+    free(folder);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(files), cmocka_unit_test(bad_lines), cmocka_unit_test(cycles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(files), cmocka_unit_test(bad_lines), cmocka_unit_test(cycles),
+                                       cmocka_unit_test(plain_texts)};
     return cmocka_run_group_tests_name("sts_folder", tests, test_dir_set_up, test_dir_tear_down);
 }
