@@ -11,6 +11,8 @@
 #include "cli/train/training_run.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct job {
     cli_train_config o;
@@ -104,12 +106,31 @@ static json_t *best(const void *own, const aoe_train_event *e) {
     return json_pack("{s:o}", trains_classes(own) ? "dev_accuracy" : "dev_spearman", cli_json_real(e->best_score));
 }
 
+/* Returns 1 if a label map assigns a number above 1 to a label. */
+static int has_classes(const char *map) {
+    for (const char *s = strchr(map, '='); s; s = strchr(s + 1, '='))
+        if (strtod(s + 1, NULL) > 1)
+            return 1;
+    return 0;
+}
+
+/* Prints a note if --label-map assigns classes to labels, and the dev file uses these classes as scores. */
+static void note_classes(const cli_train_config *o) {
+    const char *map = o->table.label_map;
+    if (cli_trains_on_classes(o->t.method) && map && o->dev_table.label_map == map && has_classes(map))
+        cli_note(
+            "%s: the classes of --label-map are the scores of this file, with which cosines are compared; for other scores: "
+            "--dev %s label-map=entailment=1,neutral=0.5,contradiction=0",
+            o->dev, o->dev);
+}
+
 static int run(void *own, aoe_context *ctx, aoe_error *err) {
     job *j = own;
     cli_train_config *o = &j->o;
     if (o->dev) {
         if (trains_classes(j) && o->t.classes > 2 && !o->dev_table.label_map)
             o->dev_table.label_map = "neutral=2"; /* as in the training files */
+        note_classes(o);
         const int code = aoe_dev_set_load(&j->dev, ctx, o->dev, &o->dev_table, err);
         if (code)
             return code;

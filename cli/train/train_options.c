@@ -806,8 +806,7 @@ static void print_methods(const cli_syntax *s) {
     printf("\ndocs/objectives.md defines the losses of the methods.\n");
 }
 
-/* Returns 1 if the labels of all training data of the method are classes. */
-static int trains_on_classes(aoe_method method) {
+int cli_trains_on_classes(aoe_method method) {
     return strcmp(aoe_method_group(method), aoe_method_group(AOE_METHOD_SBERT_CLASSIFICATION)) == 0;
 }
 
@@ -823,7 +822,7 @@ static void set_help_default(cli_option *table, size_t n, const char *name, cons
 static void set_help_defaults(cli_train_config *o, aoe_method method) {
     memcpy(o->table_options, cli_table_table, sizeof o->table_options);
     memcpy(o->model_options, cli_model_table, sizeof o->model_options);
-    if (trains_on_classes(method))
+    if (cli_trains_on_classes(method))
         set_help_default(o->table_options, CLI_TABLE_COUNT, "label-map", CLI_DEFAULT_CLASSES);
     if (method == AOE_METHOD_CROSS_ENCODER)
         set_help_default(o->table_options, CLI_TABLE_COUNT, "label-map",

@@ -37,6 +37,8 @@ int cli_train_config_parse(cli_train_config *c, int argc, char **argv);
 /* Checks that no required option is missing and that no options contradict each other. Returns CLI_GO, or exit code 2 after
  * reporting an error. */
 int cli_train_config_check(const cli_train_config *c);
+/* Returns 1 if the labels of all training data of the method are classes. */
+int cli_trains_on_classes(aoe_method method);
 /* Sets the fields of c->t.args for the model, the options of the model, the number of tokens per batch, and the seed. Also sets
  * c->model_dir. Returns 0, or 1 after reporting that there is no model. */
 int cli_train_config_resolve(cli_train_config *c);

@@ -45,6 +45,15 @@ grep -v '^contradiction\|^neutral' nli.tsv >entailment.tsv
 "$AOE" train -m start -d nli.tsv -d entailment.tsv -o classes --method sbert-classification --max-steps 1 -t 1 2>&1 >/dev/null | grep 'per class'
 tr -d ' \n' <classes/aoe.json | grep -o '"class_examples":[^]]*]'
 fails "$AOE" train -q -m start -d entailment.tsv -o out --method sbert-classification
+# The labels of a dev file are scores, also if the training method uses them as classes.
+on_dev() { # on_dev OPTION...: prints the notes about the labels of the dev file nli.tsv
+    "$AOE" train -m start -d nli.tsv -o classes --force --method sbert-classification --max-steps 1 -t 1 "$@" 2>&1 >/dev/null |
+        grep 'score' || echo "no note"
+}
+on_dev --dev nli.tsv
+on_dev --dev nli.tsv --label-map neutral=2
+on_dev --dev nli.tsv label-map=neutral=0.5 --label-map neutral=2
+on_dev --dev nli.tsv --label-map neutral=0
 trains simcse-unsup "$pairs" --epochs 4 --batch-size 64 --lr 3e-3
 trains simcse-sup triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3 --hard-negative 0.5
 trains contrastive triplets.tsv --epochs 4 --batch-size 16 --lr 2e-3

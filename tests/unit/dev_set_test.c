@@ -103,7 +103,8 @@ static void logs_what_is_left_out(void **state) {
         fail_msg("%s", err.message);
     evaluate(d, 4, NULL, NULL);
     snprintf(want, sizeof want,
-             "warning: %s: skipped 1 bad row\n%s: 1 row has a label that the label map drops\n"
+             "warning: %s: skipped 1 bad row\n%s: the label map drops 1 row; to keep such rows, map their "
+             "labels to scores, for example neutral=0.5\n"
              "warning: %s: 1 of 4 texts was truncated to the maximum sequence length; set options.max_length\n",
              path, path, path);
     assert_string_equal(messages, want);
