@@ -481,6 +481,20 @@ AOE_API size_t aoe_train_batch_texts(const aoe_train_options *o, size_t texts_pe
  * AOE_EEXIST (args.output contains a model or checkpoints, and neither force nor resume is set), AOE_ENUMERIC (the loss is not
  * finite), AOE_ECANCELLED, AOE_EIO and other errors of files. */
 AOE_API int aoe_train(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
+/* Checks the options as aoe_train does, without opening a file. Errors: AOE_EARG. */
+AOE_API int aoe_train_check(const aoe_train_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
+
+/* Sizes of the training data of a run. */
+typedef struct aoe_train_sizes {
+    size_t length; /* maximum number of tokens of a text, or of a pair of texts for a cross-encoder */
+    size_t texts;  /* maximum number of texts that are encoded per example, including copies and random pairs */
+} aoe_train_sizes;
+
+/* Checks all that aoe_train checks before the first step, except args.output: the options, the start model, the training files,
+ * the teacher and the generator. Nothing is trained or written, and the teacher embeds no texts. Sets *sizes. Errors: those of
+ * aoe_train. */
+AOE_API int aoe_train_check_data(aoe_context *ctx, const aoe_train_options *AOE_NULLABLE o, aoe_train_sizes *sizes,
+                                 aoe_error *AOE_NULLABLE err);
 
 /* --------------------------------------------------------------- memory plans */
 
@@ -841,8 +855,9 @@ typedef struct aoe_grid_result {
 AOE_API void aoe_grid_options_defaults(aoe_grid_options *o);
 /* Trains every configuration with every seed and ranks the configurations by their mean score. The result is valid even if runs
  * fail or AOE_ECANCELLED is returned; free it with aoe_grid_result_free in all cases. A run that fails is not an error:
- * result.failed counts it. Errors: AOE_EEXIST (another process uses the directory, or it does not belong to an experiment),
- * AOE_ECANCELLED, the errors of the evaluation files, the start models and the file system. */
+ * result.failed counts it. The options, the models and the files of all configurations are checked before the first run.
+ * Errors: AOE_EEXIST (another process uses the directory, or it does not belong to an experiment), AOE_ECANCELLED, the errors
+ * of aoe_train that occur before the first step, and the errors of the evaluation files and the file system. */
 AOE_API int aoe_grid(const aoe_grid_options *AOE_NULLABLE o, aoe_grid_result *result, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_grid_result_free(aoe_grid_result *AOE_NULLABLE r); /* accepts a zeroed struct */
 

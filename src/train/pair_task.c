@@ -51,6 +51,7 @@ typedef struct pair_task {
     int warned;             /* 1: the warning about unused examples was already logged */
     size_t negatives, left_out; /* with a guide: number of negatives since the last logged step, and of those left out */
     int guide_warned;           /* 1: the warning about a guide that leaves out all negatives was already logged */
+    int only_checks;            /* 1: the task only checks options, model and data, so the teacher embeds no texts */
     int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
     aoei_teacher teacher;       /* embeddings that the teacher computed */
     aoei_generator generator;   /* generator of the method; zeroed if it has none */
@@ -278,7 +279,7 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                          t->o->model, aoei_vector_dims(&t->base->config));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, err);
-    if (!code && p->has_teacher)
+    if (!code && p->has_teacher && !p->only_checks)
         code = aoei_teacher_embed(&p->teacher, t->ctx, files, n, t->o->batch_tokens, err);
     for (size_t i = 0; files && i < n; i++)
         aoei_examples_free(&files[i]);
@@ -473,10 +474,13 @@ static int lay_out_teacher(pair_task *p, size_t n, aoe_error *err) {
     return AOE_OK;
 }
 
+static int check_model(const pair_task *p, const aoei_trainer *t, aoe_error *err) {
+    return p->method->check_model ? p->method->check_model(p->o, t->base, aoei_has_dropout(t->o, &t->base->config), err) : AOE_OK;
+}
+
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
-    const int has_dropout = aoei_has_dropout(t->o, &t->base->config);
-    int code = p->method->check_model ? p->method->check_model(p->o, t->base, has_dropout, err) : AOE_OK;
+    int code = check_model(p, t, err);
     if (code)
         return code;
     const aoei_replacement replacement = {
@@ -643,42 +647,85 @@ int aoe_train(aoe_context *ctx, const aoe_train_options *o, aoe_error *err) {
     return code ? code : aoei_train_with_method(ctx, o, method, err);
 }
 
-int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const aoei_method *method, aoe_error *err) {
-    int code = check_options(method, o, err);
-    if (code)
-        return code;
-    pair_task p = {.o = o, .method = method, .has_teacher = aoei_has_teacher(o)};
+/* Initializes a task with checked options. */
+static void create_task(pair_task *p, const aoe_train_options *o, const aoei_method *method) {
     aoe_train_options defaults;
     aoe_train_options_defaults(&defaults);
     if (method->defaults)
         method->defaults(&defaults);
-    p.task = (aoei_task){.self = &p,
-                         .load = load,
-                         .describe = describe,
-                         .lay_out = lay_out,
-                         .gradient = gradient,
-                         .evaluate = o->evaluate ? evaluate : NULL,
-                         .lora = &o->lora,
-                         .cross_encoder = o->method == AOE_METHOD_CROSS_ENCODER,
-                         .words = method->words,
-                         .pooling = defaults.args.model_options.pooling,
-                         .head = {.new_classes = aoei_cross_classes(o), .replace = o->new_head},
-                         .embeds = 1};
+    *p = (pair_task){.o = o, .method = method, .has_teacher = aoei_has_teacher(o)};
+    p->task = (aoei_task){.self = p,
+                          .load = load,
+                          .describe = describe,
+                          .lay_out = lay_out,
+                          .gradient = gradient,
+                          .evaluate = o->evaluate ? evaluate : NULL,
+                          .lora = &o->lora,
+                          .cross_encoder = o->method == AOE_METHOD_CROSS_ENCODER,
+                          .words = method->words,
+                          .pooling = defaults.args.model_options.pooling,
+                          .head = {.new_classes = aoei_cross_classes(o), .replace = o->new_head},
+                          .embeds = 1};
+}
+
+static void destroy_task(pair_task *p) {
+    aoei_pair_step_destroy(&p->step);
+    aoei_views_destroy(&p->views);
+    aoei_generator_destroy(&p->generator);
+    aoei_templates_destroy(&p->templates);
+    aoei_batches_destroy(&p->batches);
+    aoei_teacher_destroy(&p->teacher);
+    for (size_t i = 0; p->sources && i < p->o->n_data; i++)
+        aoei_dataset_destroy(&p->sources[i].data);
+    aoei_free(p->sources);
+    aoei_free(p->losses);
+    aoei_free(p->labels);
+    aoei_free(p->groups);
+    aoei_free(p->chosen);
+    aoei_free(p->teacher_rows);
+    aoei_free(p->teacher_vectors);
+}
+
+int aoei_train_with_method(aoe_context *ctx, const aoe_train_options *o, const aoei_method *method, aoe_error *err) {
+    pair_task p;
+    int code = check_options(method, o, err);
+    if (code)
+        return code;
+    create_task(&p, o, method);
     code = aoei_train_run(ctx, &o->args, &p.task, err);
-    aoei_pair_step_destroy(&p.step);
-    aoei_views_destroy(&p.views);
-    aoei_generator_destroy(&p.generator);
-    aoei_templates_destroy(&p.templates);
-    aoei_batches_destroy(&p.batches);
-    aoei_teacher_destroy(&p.teacher);
-    for (size_t i = 0; p.sources && i < o->n_data; i++)
-        aoei_dataset_destroy(&p.sources[i].data);
-    aoei_free(p.sources);
-    aoei_free(p.losses);
-    aoei_free(p.labels);
-    aoei_free(p.groups);
-    aoei_free(p.chosen);
-    aoei_free(p.teacher_rows);
-    aoei_free(p.teacher_vectors);
+    destroy_task(&p);
+    return code;
+}
+
+int aoe_train_check(const aoe_train_options *o, aoe_error *err) {
+    const aoei_method *method;
+    AOEI_OPTIONS(aoe_train_options, o, err);
+    int code = aoei_method_find(&method, o->method, err);
+    if (!code)
+        code = check_options(method, o, err);
+    return code ? code : aoei_training_args_check(&o->args, err);
+}
+
+int aoe_train_check_data(aoe_context *ctx, const aoe_train_options *o, aoe_train_sizes *sizes, aoe_error *err) {
+    const aoei_method *method;
+    pair_task p;
+    aoei_trainer t;
+    AOEI_CHECK(err, ctx, sizes);
+    AOEI_OPTIONS(aoe_train_options, o, err);
+    int code = aoei_method_find(&method, o->method, err);
+    if (!code)
+        code = check_options(method, o, err);
+    if (code)
+        return code;
+    create_task(&p, o, method);
+    p.only_checks = 1;
+    if (!(code = aoei_trainer_check(&t, ctx, &o->args, &p.task, err))) {
+        code = check_model(&p, &t, err);
+        *sizes = (aoe_train_sizes){.texts = p.arity * pairs_per_example(&p)};
+        for (size_t i = 0; i < o->n_data; i++)
+            sizes->length = p.sources[i].data.longest > sizes->length ? p.sources[i].data.longest : sizes->length;
+        aoei_trainer_destroy(&t);
+    }
+    destroy_task(&p);
     return code;
 }

@@ -48,7 +48,7 @@ void aoe_training_args_defaults(aoe_training_args *o) {
     o->lr_epoch_factor = o->lr_divide = 1;
 }
 
-static int check_options(const aoe_training_args *o, aoe_error *err) {
+int aoei_training_args_check(const aoe_training_args *o, aoe_error *err) {
     if (!o->epochs && !o->max_steps && !(o->max_minutes > 0))
         return aoei_fail(err, AOE_EARG, "options.epochs is 0; give at least 1");
     if (!o->keep_checkpoints)
@@ -287,28 +287,49 @@ static void log_limitation(aoei_trainer *t) {
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limitation);
 }
 
+/* Loads the data. Sets the dropout probabilities of the run. */
+static int load_task(aoei_trainer *t, aoe_error *err) {
+    const aoe_training_args *o = t->o;
+    const int code = t->task->load(t->task, t, err); /* adds the layers of the method */
+    if (code)
+        return code;
+    aoei_encoder_config *c = &t->base->config;
+    for (size_t i = 0; i < c->n_modules && c->classes && !aoei_is_auto(o->dropout); i++)
+        c->modules[i].dropout = o->dropout;
+    t->hidden_dropout = aoei_is_auto(o->dropout) ? c->hidden_dropout : o->dropout;
+    t->attention_dropout = aoei_is_auto(o->dropout) ? c->attention_dropout : o->dropout;
+    return AOE_OK;
+}
+
+int aoei_trainer_check(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {
+    *t = (aoei_trainer){.ctx = ctx, .o = o, .task = task};
+    int code = aoei_training_args_check(o, err);
+    if (!code)
+        code = open_base(t, NULL, err);
+    if (!code)
+        code = load_task(t, err);
+    if (code)
+        aoei_trainer_destroy(t);
+    return code;
+}
+
 int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {
     memset(t, 0, sizeof *t);
     t->ctx = ctx;
     t->o = o;
     t->task = task;
     char *checkpoint = NULL;
-    int code = check_options(o, err);
+    int code = aoei_training_args_check(o, err);
     if (!code)
         code = open_output(t, &checkpoint, err);
     if (!code)
         code = open_base(t, checkpoint, err);
     if (!code) {
         log_settings(t);
-        code = task->load(task, t, err); /* adds the layers of the method */
+        code = load_task(t, err);
     }
     if (!code) {
         log_limitation(t);
-        aoei_encoder_config *c = &t->base->config;
-        for (size_t i = 0; i < c->n_modules && c->classes && !aoei_is_auto(o->dropout); i++)
-            c->modules[i].dropout = o->dropout;
-        t->hidden_dropout = aoei_is_auto(o->dropout) ? t->base->config.hidden_dropout : o->dropout;
-        t->attention_dropout = aoei_is_auto(o->dropout) ? t->base->config.attention_dropout : o->dropout;
         plan_steps(t);
     }
     if (!code)

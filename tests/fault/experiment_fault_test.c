@@ -2,7 +2,7 @@
  * Tests that aoe_grid and aoe_compare handle a failed allocation. Each test calls one of them repeatedly, and in each call a
  * different allocation fails. The training runs were finished before the test. A call therefore starts no process: it only
  * checks the inputs, reads the records of the runs and computes the results. The call must report that memory ran out, must
- * not leak a block, and must keep all records.
+ * not leak a block, and must keep all records. The check of a run that is not finished is tested separately.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +67,24 @@ static int run_compare(void *arg) {
     return code;
 }
 
+/* Checks a configuration with a teacher, as an experiment does before its first run. */
+static int run_check(void *arg) {
+    aoe_context_options one;
+    aoe_context *ctx;
+    aoe_train_options o = configurations[0].train;
+    aoe_train_sizes sizes;
+    aoe_context_options_defaults(&one);
+    one.threads = 1;
+    o.args.output = grid_output;
+    o.teacher = model;
+    int code = aoe_context_create(&ctx, &one, arg);
+    if (code)
+        return code;
+    code = aoe_train_check_data(ctx, &o, &sizes, arg);
+    aoe_context_destroy(ctx);
+    return code;
+}
+
 static int set_up(void **state) {
     (void)state;
     static const char *const names[] = {"lr=0.001", "lr=0.01"};
@@ -111,6 +129,7 @@ static void out_of_memory(void **state) {
     (void)state;
     assert_true(test_alloc_failures(run_grid, NULL, 200) > 100);
     assert_true(test_alloc_failures(run_compare, NULL, 200) > 100);
+    assert_true(test_alloc_failures(run_check, NULL, 200) > 100);
 }
 
 int main(void) {

@@ -184,6 +184,8 @@ static void call_training_functions(const char *dir) {
     CALL(aoe_contrastive, (NULL, v, 2, 2, 2, NULL, NULL, &err));
     CALL(aoe_bootstrap_spearman, (score, 3, score, NULL, 1, NULL, &interval, &err));
     MISSING(aoe_train, "model", (test_model_context, NULL, &err));
+    MISSING(aoe_train_check, "model", (NULL, &err));
+    MISSING(aoe_train_check_data, "model", (test_model_context, NULL, &(aoe_train_sizes){0}, &err));
     MISSING(aoe_pretrain, "model", (test_model_context, NULL, &err));
     MISSING(aoe_init, "texts", (test_model_context, to, NULL, NULL, &err));
     MISSING(aoe_whiten, "texts", (test_model_context, dir, to, NULL, NULL, &err));
