@@ -245,8 +245,10 @@ const cli_option *cli_experiment_option(const cli_experiment *e, const char *wha
     return NULL;
 }
 
-/* Returns 1 if `aoe train` accepts the arguments p->words. Otherwise returns 0 and writes the error to message[size]. */
-static int is_accepted(cli_parsed *p, char *message, size_t size) {
+/* Returns 1 if `aoe train` accepts the arguments p->words. Otherwise returns 0 and writes the error to message[size].
+ * untrained: 1: the options of the training method are not used, so they are not checked. */
+static int is_accepted(cli_parsed *p, int untrained, char *message, size_t size) {
+    aoe_error err;
     message[0] = 0;
     cli_catch_messages(message, size);
     int code = parse_words(p);
@@ -255,7 +257,14 @@ static int is_accepted(cli_parsed *p, char *message, size_t size) {
         code = cli_train_config_check(p->config);
     }
     cli_catch_messages(NULL, 0);
-    return code == CLI_GO;
+    if (code != CLI_GO)
+        return 0;
+    aoe_train_options t = p->config->t;
+    t.args.model = "."; /* a placeholder, because the model directory is found later */
+    if (untrained || !aoe_train_check(&t, &err))
+        return 1;
+    cli_name_flags(message, size, err.message, &p->config->syntax);
+    return 0;
 }
 
 static int reject(const cli_experiment *e, const char *label, const char *message) {
@@ -275,7 +284,7 @@ int cli_experiment_add(cli_experiment *e, char *name, char *label, char *values,
     *p = (cli_parsed){0};
     cli_words_append(&p->words, &e->shared.words);
     cli_words_append(&p->words, words);
-    *added = is_accepted(p, message, sizeof message);
+    *added = is_accepted(p, untrained, message, sizeof message);
     int code = *added ? CLI_GO : reject(e, label, message);
     if (*added && cli_train_config_resolve(p->config))
         code = 1;

@@ -228,31 +228,63 @@ static int add_files(aoei_experiment *e, aoei_trial *t, aoe_error *err) {
     return code;
 }
 
-/* Hashes the input files and computes the memory that each trial needs. The trials of a configuration need equal memory,
- * because the memory does not depend on the seed; it is computed once. */
-static int check_trials(aoei_experiment *e, aoe_error *err) {
+/* Checks the training options of each configuration. */
+static int check_configurations(const aoei_experiment *e, aoe_error *err) {
+    const aoe_experiment_options *o = e->o;
     int code = 0;
-    for (size_t i = 0; i < e->n && !code; i++) {
-        aoei_trial *t = &e->trial[i];
-        code = add_files(e, t, err);
-        if (!code && i && t->configuration == t[-1].configuration) {
-            t->memory = t[-1].memory;
-        } else if (!code) {
-            if (t->configuration->train.method == AOE_METHOD_CROSS_ENCODER && e->o->n_files)
-                code =
-                    aoei_fail(err, AOE_EUNSUPPORTED,
-                              "%s: test files are evaluated with embeddings, which a cross-encoder (options.method) does not "
-                              "compute; choose another method",
-                              e->o->files[0].path);
-            if (!code && e->o->dev)
-                code = aoei_inputs_check(&e->inputs, e->o->dev, err);
-            for (size_t k = 0; k < e->o->n_files && !code; k++)
-                code = aoei_inputs_check(&e->inputs, &e->o->files[k], err);
-            if (!code)
-                code = aoei_plan_memory(e->plans, &t->configuration->train, e->o->dev != NULL, t->configuration->untrained,
-                                        &t->memory, err);
-        }
+    for (size_t i = 0; i < o->n_configurations && !code; i++) {
+        const aoe_configuration *c = &o->configurations[i];
+        aoe_train_options train = c->train;
+        train.args.output = o->output; /* each run has its own output directory */
+        code = c->untrained ? 0 : aoe_train_check(&train, err);
+        if (code)
+            aoei_error_prefix(err, "%s", c->label ? c->label : c->name);
     }
+    return code;
+}
+
+/* Checks that the models can be evaluated on the evaluation files and on the dev set. */
+static int check_files(aoei_experiment *e, const aoei_trial *t, aoe_error *err) {
+    const aoe_experiment_options *o = e->o;
+    if (t->configuration->train.method == AOE_METHOD_CROSS_ENCODER && o->n_files)
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: test files are evaluated with embeddings, which a cross-encoder (options.method) does not compute; "
+            "choose another method",
+            o->files[0].path);
+    int code = o->dev ? aoei_inputs_check(&e->inputs, o->dev, err) : 0;
+    for (size_t k = 0; k < o->n_files && !code; k++)
+        code = aoei_inputs_check(&e->inputs, &o->files[k], err);
+    return code;
+}
+
+/* Checks a trial and computes the memory that it needs, unless it was finished in an earlier call. */
+static int check_trial(aoei_experiment *e, aoei_trial *t, aoe_error *err) {
+    const aoe_configuration *c = t->configuration;
+    aoe_train_options train = c->train;
+    aoe_error record_error = {0};
+    train.args.output = e->o->output;
+    /* a record that does not belong to this trial is reported later, when the directory is opened */
+    int code = aoei_trial_read_record(e->o, t, &record_error);
+    if (code == AOE_ENOMEM)
+        return aoei_fail(err, code, "%s", record_error.message);
+    if (t->record)
+        return 0;
+    code = aoei_plan_memory(e->plans, &train, e->o->dev != NULL, c->untrained, &t->memory, err);
+    if (code)
+        aoei_error_prefix(err, "%s", c->label ? c->label : c->name);
+    return code;
+}
+
+/* Checks all trials: hashes their input files and computes the memory that they need. */
+static int check_trials(aoei_experiment *e, aoe_error *err) {
+    int code = check_configurations(e, err);
+    for (size_t i = 0; i < e->n && !code; i++)
+        code = add_files(e, &e->trial[i], err);
+    for (size_t i = 0; i < e->n && !code; i++)
+        code = check_files(e, &e->trial[i], err);
+    for (size_t i = 0; i < e->n && !code; i++)
+        code = check_trial(e, &e->trial[i], err);
     return code;
 }
 

@@ -77,8 +77,17 @@ usage --arm 'a:' 'b:' --test nowhere.tsv
 usage --arm 'a:' 'b:' -d train.tsv
 usage --arm 'a:' 'b:' --batch-size 8
 usage --arm 'a:' 'b:' --method cosent
+usage --arm 'a:' 'b: --method gist'
+usage --arm 'a:' 'b: --warmup 1e300'
+usage --arm 'a:' 'b: --method sbert-classification'
+sed 1d train.tsv | cut -f 2 >plain.txt
+usage --arm 'a:' 'b: -d plain.txt'
+usage --arm untrained 'b: --method simcse-unsup --dropout 0'
 code=0
 "$AOE" compare -q -o new --arm 'a:' 'b:' -- -m start -d train.tsv || code=$?
+# The arm "untrained" does not read the training file, which the method of the shared options does not support.
+"$AOE" compare -q -t 2 -o plain --seeds 1 --arm untrained simcse-unsup --test test.tsv -- -m start -d plain.txt --max-steps 1 |
+    awk '{ print $1, $2, $3 }'
 
 # An evaluation file is read with its own settings (columns=...), before any training.
 sed '1s/score\tsentence1\tsentence2/gold\tleft\tright/' dev.tsv >other.tsv

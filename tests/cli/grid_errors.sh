@@ -38,6 +38,10 @@ rejected --over dev=a.tsv,b.tsv
 rejected --over lr=1e-4,1e-4
 rejected --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1
 rejected --over data=train.tsv,nowhere.tsv
+rejected --over data=train.tsv,bad.tsv
+rejected --over method=angle,gist
+rejected --over method=angle,sbert-classification
+rejected --over w-cosine=1,0 w-ibn=0 w-angle=0
 rejected --over model=start,nowhere
 rejected --over lr=1e-4 --score nowhere.tsv
 rejected --over lr=1e-4 --score other.tsv
@@ -64,6 +68,9 @@ is_absent new
 "$AOE" grid -o some --skip-refused --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=0,1 -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
 wc -l <some/results.jsonl
 
+# shellcheck disable=SC2086
+"$AOE" grid -o methods --skip-rejected --over method=cosent,gist -- $train 2>&1 >/dev/null | sed -e '/seed 42: [0-9]/d' -e 's/at a time.*/at a time/'
+
 # The output directory contains another file, then runs of other settings.
 mkdir full && echo text >full/file
 # shellcheck disable=SC2086
@@ -82,12 +89,21 @@ fails "$AOE" grid -q -o some --over w-angle=0 w-ibn=0 w-cln=0 w-cosine=1 -- $tra
 cmp before some/results.jsonl
 mv dev.before dev.tsv
 
-# One of three runs fails. After its data file was corrected, only the failed run must be repeated.
+# One of three runs fails, because a file has the path of its model directory. After the file was removed, only the failed run
+# must be repeated.
+cp train.tsv copy.tsv
+grid_of() { # grid_of VALUES OPTION...: trains with these values of --over
+    values=$1
+    shift
+    "$AOE" grid -o failing --over "data=$values" "$@" -- -m start --dev dev.tsv --batch-size 8 --dtype f32
+}
+grid_of train.tsv -q >/dev/null
+mkdir failing/runs/data=copy.tsv_seed=42
+: >failing/runs/data=copy.tsv_seed=42/model
 code=0
-"$AOE" grid -q --jobs 2 -o failing --over data=train.tsv,bad.tsv,dev.tsv -- -m start --dev dev.tsv --batch-size 8 --dtype f32 >table || code=$?
+grid_of train.tsv,copy.tsv,dev.tsv -q --jobs 2 >table || code=$?
 echo "exit code $code"
 sed -n '1,4s/  *[^ ]*  *[^ ]*$//p' table | sort
 wc -l <failing/results.jsonl
-cp train.tsv bad.tsv # corrects the data
-"$AOE" grid -t 1 -o failing --over data=train.tsv,bad.tsv,dev.tsv -- -m start --dev dev.tsv --batch-size 8 --dtype f32 2>&1 >table |
-    sed 's/42: .*/42/'
+rm failing/runs/data=copy.tsv_seed=42/model
+grid_of train.tsv,copy.tsv,dev.tsv -t 1 2>&1 >table | sed 's/42: .*/42/'

@@ -179,6 +179,14 @@ static void interrupted_resumes(void **state) {
     free(x.output);
 }
 
+/* Writes a file with the path of a run's model directory, so that the run fails. */
+static void block_run(const char *output, const char *run) {
+    char *dir = test_path(output, run);
+    assert_int_equal(aoei_make_dir(dir, NULL), 0);
+    free(test_write_text(dir, "model", "not a directory"));
+    free(dir);
+}
+
 static void failed_runs_are_counted(void **state) {
     (void)state;
     experiment x;
@@ -187,13 +195,17 @@ static void failed_runs_are_counted(void **state) {
     aoe_error err = {0};
     aoe_grid_options_defaults(&o);
     create(&x, "failed", &o.experiment);
-    /* aoe_grid does not check this value, so the run starts and fails in aoe_train */
-    x.configuration[1].train.args.warmup = -1;
+    o.experiment.n_configurations = 1;
+    assert_int_equal(aoe_grid(&o, &result, &err), 0);
+    aoe_grid_result_free(&result);
+    block_run(x.output, "runs/lr=0.01_seed=7");
+    block_run(x.output, "runs/lr=0.01_seed=8");
+    o.experiment.n_configurations = 2;
     assert_int_equal(aoe_grid(&o, &result, &err), 0);
     assert_int_equal(result.failed, 2);
     assert_int_equal(x.failed, 2);
     assert_int_equal(result.finished, 2);
-    assert_non_null(strstr(x.message, "warmup"));
+    assert_non_null(strstr(x.message, "model"));
     assert_int_equal(result.rows[0].configuration, 0);
     assert_int_equal(result.best, 0);
     assert_true(isnan(result.rows[1].score[0]));
@@ -452,6 +464,57 @@ static void bad_options_write_nothing(void **state) {
     free(x.output);
 }
 
+/* Tests that invalid options and data of any configuration are found before the first run. */
+static void invalid_configurations_write_nothing(void **state) {
+    (void)state;
+    static const char *const texts = "the cat\na dog\nthe bird\n";
+    char *plain = test_write_text(test_dir, "plain.txt", texts);
+    aoe_train_data data;
+    aoe_train_data_defaults(&data, plain);
+    experiment x;
+    aoe_compare_options o;
+    aoe_compare_result r;
+    aoe_error err = {0};
+    aoe_compare_options_defaults(&o);
+    create(&x, "invalid", &o.experiment);
+    o.experiment.files = &x.dev;
+    o.experiment.n_files = 1;
+    aoe_train_options *train = &x.configuration[1].train;
+    const aoe_train_options valid = *train;
+    for (int i = 0; i < 5; i++) {
+        static const char *const fragments[] = {
+            "lr=0.01: options.warmup and options.max_grad_norm must be finite",
+            "lr=0.01: options.method gist needs a guide",
+            "train.tsv:5: label 3 is not a class",
+            "plain.txt: contains plain texts, but options.method angle",
+            "without dropout both embeddings of a text are equal",
+        };
+        *train = valid;
+        if (i == 0)
+            train->args.warmup = -1;
+        if (i == 1)
+            train->method = AOE_METHOD_GIST;
+        if (i == 2) {
+            train->method = AOE_METHOD_SBERT_CLASSIFICATION;
+            train->classes = 3;
+        }
+        if (i >= 3)
+            train->data = &data;
+        if (i == 4) {
+            train->method = AOE_METHOD_SIMCSE_UNSUP;
+            train->args.dropout = 0;
+        }
+        assert_int_not_equal(aoe_compare(&o, &r, &err), 0);
+        if (!strstr(err.message, fragments[i]) || strncmp(err.message, "lr=0.01: ", 9) != 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(r.n + x.started, 0);
+        assert_false(aoei_exists(x.output));
+        aoe_compare_result_free(&r);
+    }
+    free(x.output);
+    free(plain);
+}
+
 static void descriptions_name_the_difference(void **state) {
     (void)state;
     aoe_train_options a, b;
@@ -493,7 +556,7 @@ int main(void) {
         cmocka_unit_test(undefined_scores_are_never_best),  cmocka_unit_test(equal_scores_prefer_the_first),
         cmocka_unit_test(damaged_records_are_errors),       cmocka_unit_test(pairs_are_read_as_written),
         cmocka_unit_test(processes_report_their_end),       cmocka_unit_test(bad_options_write_nothing),
-        cmocka_unit_test(descriptions_name_the_difference),
+        cmocka_unit_test(descriptions_name_the_difference), cmocka_unit_test(invalid_configurations_write_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
