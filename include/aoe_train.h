@@ -72,17 +72,17 @@ typedef struct aoe_objective_options {
                                   label of the training file */
     /* The following fields are used only by some methods of aoe_train (aoe_method); aoe_objective and aoe_contrastive
      * ignore them. */
-    unsigned directions; /* SYMMETRIC: set of aoe_direction, with AOE_QUERY_TO_DOCUMENT; default AOE_QUERY_TO_DOCUMENT |
-                            AOE_DOCUMENT_TO_QUERY */
-    int joint;           /* SYMMETRIC: 1: one softmax over the candidates of all directions; 0 (default): one per direction */
-    double guide_margin; /* GIST: a candidate is left out if the guide's cosine of anchor and candidate is above the guide's
-                            cosine of query and positive, minus this margin; default 0 */
-    int guide_relative;  /* GIST: 1: guide_margin is a fraction of the cosine of query and positive; default 0 */
-    unsigned features;   /* methods whose labels are classes: set of aoe_pair_feature; default AOE_FEATURE_U | AOE_FEATURE_V |
-                            AOE_FEATURE_ABSDIFF. aoe_train_method_defaults adds AOE_FEATURE_MAX_SQUARED for CONSERT_SUP, and
-                            AOE_FEATURE_PRODUCT for INFERSENT and DAN */
-    double w_vectors;    /* DISTILL: weight of the term that compares the vectors with those of the teacher; default 1 */
-    double w_similarities;       /* DISTILL: weight of the term that compares the similarities of the batch; default 1 */
+    unsigned directions;   /* SYMMETRIC: set of aoe_direction, with AOE_QUERY_TO_DOCUMENT; default AOE_QUERY_TO_DOCUMENT |
+                              AOE_DOCUMENT_TO_QUERY */
+    int joint;             /* SYMMETRIC: 1: one softmax over the candidates of all directions; 0 (default): one per direction */
+    double guide_margin;   /* GIST: a candidate is left out if the guide's cosine of anchor and candidate is above the guide's
+                              cosine of query and positive, minus this margin; default 0 */
+    int guide_relative;    /* GIST: 1: guide_margin is a fraction of the cosine of query and positive; default 0 */
+    unsigned features;     /* methods whose labels are classes: set of aoe_pair_feature; default AOE_FEATURE_U | AOE_FEATURE_V |
+                              AOE_FEATURE_ABSDIFF. aoe_train_method_defaults adds AOE_FEATURE_MAX_SQUARED for CONSERT_SUP, and
+                              AOE_FEATURE_PRODUCT for INFERSENT and DAN */
+    double w_vectors;      /* DISTILL: weight of the term that compares the vectors with those of the teacher; default 1 */
+    double w_similarities; /* DISTILL: weight of the term that compares the similarities of the batch; default 1 */
     aoe_vector_loss vector_loss; /* DISTILL: term that compares the vectors; default AOE_VECTOR_LOSS_COSINE */
 } aoe_objective_options;
 

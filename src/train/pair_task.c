@@ -475,7 +475,8 @@ static int lay_out_teacher(pair_task *p, size_t n, aoe_error *err) {
 }
 
 static int check_model(const pair_task *p, const aoei_trainer *t, aoe_error *err) {
-    return p->method->check_model ? p->method->check_model(p->o, t->base, aoei_has_dropout(t->o, &t->base->config), err) : AOE_OK;
+    return p->method->check_model ? p->method->check_model(p->o, t->base, aoei_has_dropout(t->o, &t->base->config), err)
+                                  : AOE_OK;
 }
 
 static int lay_out(aoei_task *task, aoei_trainer *t, aoe_error *err) {
@@ -721,7 +722,7 @@ int aoe_train_check_data(aoe_context *ctx, const aoe_train_options *o, aoe_train
     p.only_checks = 1;
     if (!(code = aoei_trainer_check(&t, ctx, &o->args, &p.task, err))) {
         code = check_model(&p, &t, err);
-        *sizes = (aoe_train_sizes){.texts = p.arity * pairs_per_example(&p)};
+        *sizes = (aoe_train_sizes){.texts = p.arity * aoei_method_pairs(method, o)};
         for (size_t i = 0; i < o->n_data; i++)
             sizes->length = p.sources[i].data.longest > sizes->length ? p.sources[i].data.longest : sizes->length;
         aoei_trainer_destroy(&t);
