@@ -76,7 +76,7 @@ static int run_check(void *arg) {
     aoe_context_options_defaults(&one);
     one.threads = 1;
     o.args.output = grid_output;
-    o.teacher = model;
+    o.teachers[0] = model;
     int code = aoe_context_create(&ctx, &one, arg);
     if (code)
         return code;

@@ -193,6 +193,9 @@ static void experiments(void **state) {
     aoe_error err;
     (void)state;
     train_run_create(&r);
+    char *data = test_write_text(r.dir, "classes.tsv",
+                                 "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t0\na\tb c\t1\n");
+    r.source.path = data;
     aoe_context_options_defaults(&one);
     one.threads = 1;
     assert_int_equal(aoe_context_create(&ctx, &one, NULL), 0);
@@ -200,16 +203,21 @@ static void experiments(void **state) {
         aoe_train_options o;
         aoe_plan_options options;
         aoe_memory_plan small, large;
+        aoe_train_sizes sizes;
         aoe_train_options_defaults(&o);
         aoe_train_method_defaults(&o, cases[i].method);
         o.args.model = r.model;
         o.args.model_options.dtype = AOE_DTYPE_F32;
+        o.args.output = r.output;
         o.data = &r.source;
         o.n_data = 1;
-        r.source.kind = AOE_EXAMPLES_POSITIVES; /* the estimate uses the maximum sequence length */
         o.negatives = 4;
+        if (aoe_train_check_data(ctx, &o, &sizes, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(sizes.texts, cases[i].texts);
         aoe_plan_options_defaults(&options);
         options.train = &o;
+        options.length = sizes.length;
         assert_int_equal(aoe_model_open(&m, ctx, r.model, &o.args.model_options, &err), 0);
         options.n_texts = 8 * cases[i].texts;
         assert_int_equal(aoe_model_plan(m, &options, &small, &err), 0);
@@ -223,6 +231,7 @@ static void experiments(void **state) {
         assert_int_equal(estimate(&o) - before, large.training - small.training);
     }
     aoe_context_destroy(ctx);
+    free(data);
     train_run_destroy(&r);
 }
 
