@@ -21,7 +21,7 @@
 typedef struct aoei_example_batch {
     size_t B;          /* number of examples */
     size_t D;          /* components per vector */
-    size_t arity;      /* vectors per example: 2 or 3, or 4 for the objective of views */
+    size_t arity;      /* vectors per example: 1 to 3, or 4 for the objective of views */
     const float *v;    /* [arity B, D] float32 vectors; NULL if v64 is set */
     float *grad;       /* [arity B, D] gradient of the loss, overwritten; must not overlap v; NULL: only the loss is computed */
     const double *v64; /* [arity B, D] float64 vectors; NULL if v is set */

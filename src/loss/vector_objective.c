@@ -227,10 +227,11 @@ static int check(const aoe_objective_options *o, const aoei_targets *t, const ao
     if (b->B == 0 || b->D == 0 || b->arity != 1 || t->dims == 0)
         return aoei_fail(err, AOE_EARG, "the batch has %zu examples of %zu vectors; an example must be one text", b->B,
                          b->arity);
-    if (t->mapped ? t->mapped->B != b->B || t->mapped->D != t->dims || t->mapped->arity != 1 : b->D > t->dims)
+    const aoei_example_batch *y = t->mapped;
+    if (y ? y->B != b->B || y->D != t->dims || y->arity != 1 : o->w_vectors > 0 && b->D > t->dims)
         return aoei_fail(err, AOE_EARG,
                          "the vectors have %zu components, but those of the teacher have %zu; use a linear map between them",
-                         b->D, t->dims);
+                         y ? y->D : b->D, t->dims);
     return AOE_OK;
 }
 

@@ -20,7 +20,8 @@ typedef struct aoei_targets {
     const float *const *teacher;      /* [B] vectors of the teacher; all values are finite */
     const aoei_example_batch *mapped; /* [B, dims] outputs y_i of the linear map (arity 1) and their gradients, which are
                                          overwritten; NULL: y_i is v_i, and is compared with the first D components of t_i,
-                                         where D is the number of components of v_i, at most `dims` */
+                                         where D is the number of components of v_i, at most `dims` unless o->w_vectors
+                                         is 0 */
 } aoei_targets;
 
 /* Returns the size in bytes of the workspace for batches of up to B texts, or 0 if the size overflows. dims: number of
