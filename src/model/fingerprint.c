@@ -7,11 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/path.h"
 #include "encoder/slots.h"
+#include "model/weight_rows.h"
+#include "tokenizer/tokenizer_parts.h"
 
 enum { READ_ROWS = 64 /* rows of a weight that are read at a time */ };
 
@@ -19,36 +19,38 @@ int aoei_model_hash_weights(const aoe_model *m, uint64_t *hash, aoe_error *err) 
     int code = AOE_OK;
     *hash = AOEI_HASH_START;
     for (size_t s = 0; s < aoei_slot_count(&m->config) && !code; s++) {
-        const aoei_tensor w = m->weights[s];
-        if (!w.data)
+        aoei_slot d;
+        aoei_slot_describe(&m->config, s, &d);
+        if (d.absent || (!m->weights[s].data && !(m->files.tensors && m->files.tensors[s])))
             continue;
-        float *rows = aoei_malloc_array(READ_ROWS * w.cols, sizeof *rows);
-        for (size_t r = 0; r < w.rows && rows; r += READ_ROWS) {
-            const size_t n = w.rows - r < READ_ROWS ? w.rows - r : READ_ROWS;
-            aoei_tensor_read(m->ctx, rows, aoei_tensor_rows(w, r, n));
-            *hash = aoei_hash(*hash, rows, n * w.cols * sizeof *rows);
+        float *rows = aoei_malloc_array(READ_ROWS * d.cols, sizeof *rows);
+        for (size_t r = 0; r < d.rows && rows; r += READ_ROWS) {
+            const size_t n = d.rows - r < READ_ROWS ? d.rows - r : READ_ROWS;
+            aoei_model_rows(m, rows, s, r, n);
+            *hash = aoei_hash(*hash, rows, n * d.cols * sizeof *rows);
         }
-        code = rows ? AOE_OK : aoei_fail_nomem(err, READ_ROWS * w.cols * sizeof *rows);
+        code = rows ? AOE_OK : aoei_fail_nomem(err, READ_ROWS * d.cols * sizeof *rows);
         aoei_free(rows);
     }
     return code;
 }
 
-/* Continues the hash with the contents of a file of the model directory. A missing file is hashed as an empty file. */
-static int hash_file(const aoe_model *m, const char *name, uint64_t *hash, aoe_error *err) {
-    const char *dir = m->files.transformer_dir ? m->files.transformer_dir : m->files.dir;
-    char *path = aoei_path_join(dir, name), *text = NULL;
-    size_t size = 0;
-    int code = path ? AOE_OK : aoei_fail_nomem(err, strlen(name));
-    if (!code && aoei_exists(path))
-        code = aoei_read_file(&text, &size, path, 0, err);
-    if (!code) {
-        *hash = aoei_hash(*hash, &size, sizeof size);
-        *hash = aoei_hash(*hash, text ? text : "", size);
+/* Continues the hash with the value of an object of `bytes` bytes that contains no padding. */
+static void add(uint64_t *hash, const void *value, size_t bytes) {
+    *hash = aoei_hash(*hash, value, bytes);
+}
+
+static void add_numbers(uint64_t *hash, const size_t *numbers, size_t n) {
+    add(hash, numbers, n * sizeof *numbers);
+}
+
+/* Continues the hash with the size and the contents of the files from which the tokenizer was read. */
+static void hash_tokenizer(const aoe_tokenizer *t, uint64_t *hash) {
+    for (size_t i = 0; t && i < AOEI_FILE_COUNT; i++) {
+        add_numbers(hash, &t->file[i].size, 1);
+        if (t->file[i].data)
+            add(hash, t->file[i].data, t->file[i].size);
     }
-    aoei_free(text);
-    aoei_free(path);
-    return code;
 }
 
 /* Continues the hash with a JSON value, or with an empty text if it is NULL. */
@@ -56,13 +58,46 @@ static int hash_json(const json_t *value, uint64_t *hash, aoe_error *err) {
     char *text = value ? aoei_json_text(value, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     if (value && !text)
         return aoei_fail_nomem(err, 1);
-    *hash = aoei_hash(*hash, text ? text : "", (text ? strlen(text) : 0) + 1);
+    add(hash, text ? text : "", (text ? strlen(text) : 0) + 1);
     aoei_free(text);
     return AOE_OK;
 }
 
+/* Continues the hash with the adapters. An adapter that is merged into a packed weight exists only in its file. */
+static void hash_adapters(const aoe_model *m, uint64_t *hash) {
+    const aoei_lora *l = &m->lora;
+    const aoei_safetensors *file = m->files.adapters;
+    for (size_t layer = 0; l->r && layer < m->config.layers; layer++)
+        for (size_t i = 0; i < AOEI_ADAPTERS; i++) {
+            const aoei_lora_layer a = aoei_lora_of(l, layer, i);
+            const double factor = a.r ? aoei_lora_factor(l, a) : 0;
+            add_numbers(hash, &a.r, 1);
+            add(hash, &factor, sizeof factor);
+        }
+    for (size_t i = 0; file && i < aoei_safetensors_count(file); i++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(file, i);
+        add(hash, t->name, strlen(t->name) + 1);
+        add(hash, t->data, t->bytes);
+    }
+}
+
+/* Continues the hash with the shapes and functions of the layers between the encoder and the normalization. */
+static void hash_modules(const aoei_encoder_config *c, uint64_t *hash) {
+    const size_t numbers[] = {c->layer_weights, c->paired_state, c->n_kernels, c->kernel_channels,
+                              c->lstm_dims,     c->lstm_layers,  c->n_modules, (size_t)c->lstm_one_direction};
+    add_numbers(hash, numbers, sizeof numbers / sizeof *numbers);
+    add_numbers(hash, c->kernels, c->n_kernels);
+    for (size_t i = 0; i < c->n_modules; i++) {
+        const aoei_module *a = &c->modules[i];
+        const size_t module[] = {
+            (size_t)a->kind, (size_t)a->activation, (size_t)a->residual, (size_t)a->no_bias, a->in, a->out, a->levels, a->depth,
+            a->width};
+        add_numbers(hash, module, sizeof module / sizeof *module);
+        add(hash, &a->norm_eps, sizeof a->norm_eps);
+    }
+}
+
 int aoei_model_hash_embedding(const aoe_model *m, uint64_t *hash, aoe_error *err) {
-    static const char *const tokenizer[] = {"tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"};
     const aoei_settings *s = &m->settings;
     const size_t numbers[] = {(size_t)s->pooling,
                               s->max_length,
@@ -75,14 +110,13 @@ int aoei_model_hash_embedding(const aoe_model *m, uint64_t *hash, aoe_error *err
                               s->truncate_dim,
                               (size_t)s->token_module,
                               (size_t)m->type};
-    int code = aoei_model_hash_weights(m, hash, err);
-    *hash = aoei_hash(*hash, numbers, sizeof numbers);
-    *hash = aoei_hash(*hash, s->prompt, strlen(s->prompt) + 1);
-    if (!code)
-        code = hash_json(m->files.config_json, hash, err);
-    if (!code)
-        code = hash_json(s->modules, hash, err);
-    for (size_t i = 0; i < sizeof tokenizer / sizeof *tokenizer && !code; i++)
-        code = hash_file(m, tokenizer[i], hash, err);
-    return code;
+    const int code = aoei_model_hash_weights(m, hash, err);
+    if (code)
+        return code;
+    add_numbers(hash, numbers, sizeof numbers / sizeof *numbers);
+    add(hash, s->prompt, strlen(s->prompt) + 1);
+    hash_adapters(m, hash);
+    hash_modules(&m->config, hash);
+    hash_tokenizer(m->tokenizer, hash);
+    return hash_json(m->files.config_json, hash, err);
 }
