@@ -354,9 +354,9 @@ static int describe_teacher(const pair_task *p, json_t *r) {
     int bad = json_object_set_new(r, "teacher", teacher_names(p));
     bad |= json_object_set_new(r, "w_teacher", json_real(given ? o->w_teacher : 0));
     bad |= json_object_set_new(r, "distill", term ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
-    bad |= json_object_set_new(r, "teacher_fingerprint", given ? json_string(fingerprint) : json_null());
     if (given && o->teacher_cache)
         bad |= json_object_set_new(r, "teacher_cache", json_true());
+    bad |= json_object_set_new(r, "teacher_fingerprint", given ? json_string(fingerprint) : json_null());
     if (p->method->maps_vectors)
         bad |= json_object_set_new(r, "teacher_map", json_string(aoei_teacher_map_name(o, p->model)));
     return bad;
@@ -410,11 +410,11 @@ static int describe(const aoei_task *task, json_t *r) {
         bad |= json_object_set_new(r, "new_head", json_boolean(o->new_head));
     if (p->method->describe)
         bad |= p->method->describe(o, r);
-    bad |= aoei_saved_parts_describe(p->method, p->model, r);
     bad |= describe_generator(p, r);
     bad |= aoei_matryoshka_describe(o, r);
     bad |= aoei_layer_loss_describe(o, r);
     bad |= describe_teacher(p, r);
+    bad |= aoei_saved_parts_describe(p->method, p->model, r);
     bad |= json_object_set_new(r, "isp", json_boolean(j->isp));
     bad |= json_object_set_new(r, "angle_form", json_string(j->angle_form == AOE_ANGLE_PHASE ? "phase" : "reference"));
     bad |= json_object_set_new(r, "ibn_threshold", real_or_null(task->ibn_threshold));

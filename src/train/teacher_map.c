@@ -40,24 +40,35 @@ static int add_map(const aoe_train_options *o, aoe_model *m, size_t dims, int ke
     return code;
 }
 
+/* Returns 1 if the last module of the model is a linear layer with `dims` outputs: a map that an earlier run has kept, or that
+ * the run that is resumed has added. */
+static int has_map(const aoei_encoder_config *c, size_t dims) {
+    const aoei_module *last = c->n_modules ? &c->modules[c->n_modules - 1] : NULL;
+    return last && last->kind == AOEI_MODULE_DENSE && last->activation == AOEI_DENSE_IDENTITY &&
+           last->residual == AOEI_RESIDUAL_NONE && last->out == dims;
+}
+
 int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, aoe_error *err) {
     const size_t own = aoei_vector_dims(&m->config);
+    const int compares = o->objective.w_vectors > 0; /* 1: the embeddings are compared with the vectors of the teacher */
     const aoe_teacher_map map = o->teacher_map != AOE_TEACHER_MAP_AUTO ? o->teacher_map
                                 : own != dims                          ? AOE_TEACHER_MAP_DROPPED
                                                                        : AOE_TEACHER_MAP_NONE;
-    if (map == AOE_TEACHER_MAP_NONE)
-        return own == dims || !(o->objective.w_vectors > 0)
-                   ? AOE_OK
-                   : aoei_fail(err, AOE_EARG,
-                               "options.teacher_map is none, but the embeddings have %zu components and the vectors of the "
-                               "teacher %zu; set it to dropped or kept, or options.w_vectors to 0",
-                               own, dims);
+    if (map == AOE_TEACHER_MAP_KEPT && has_map(&m->config, dims))
+        return AOE_OK;
     if (map == AOE_TEACHER_MAP_KEPT && m->config.n_modules)
         return aoei_fail(
             err, AOE_EARG,
-            "%s: options.teacher_map kept adds a dense layer, but the model already has a module after the pooling; "
-            "set it to dropped",
-            o->args.model);
+            "%s: options.teacher_map kept adds a dense layer with %zu outputs, but the model already has other modules after "
+            "the pooling; set it to dropped",
+            o->args.model, dims);
+    if (map == AOE_TEACHER_MAP_NONE && compares && own != dims)
+        return aoei_fail(err, AOE_EARG,
+                         "options.teacher_map is none, but the embeddings have %zu components and the vectors of the "
+                         "teacher %zu; set it to dropped or kept, or options.w_vectors to 0",
+                         own, dims);
+    if (map == AOE_TEACHER_MAP_NONE || (map == AOE_TEACHER_MAP_DROPPED && !compares))
+        return AOE_OK;
     return add_map(o, m, dims, map == AOE_TEACHER_MAP_KEPT, err);
 }
 
