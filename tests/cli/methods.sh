@@ -30,7 +30,7 @@ trains() {
     "$AOE" train -q -m start -d "$file" -o "$method" --method "$method" -t 1 "$@" >/dev/null
     improves "$method"
     sed -n '/"event":"step"/{p;q}' "$method/train-log.jsonl" | grep -o '"[a-z]*":[^,]*' |
-        sed -n 's/"\(cosine\|ibn\|angle\|contrastive\|classification\|regression\)":\(.*\)/\1 \2/p' |
+        sed -n 's/"\(cosine\|ibn\|angle\|contrastive\|classification\|regression\|vectors\|similarities\)":\(.*\)/\1 \2/p' |
         awk '$2 > 0 { printf " %s", $1 } END { print "" }'
 }
 trains angle "$pairs" --epochs 4 --batch-size 16 --lr 2e-3
@@ -72,6 +72,7 @@ printf -- '--method gist\n' >gist.args
 "$AOE" train -q -m start -d triplets.tsv -o args @gist.args --teacher angle --batch-size 16 --max-steps 1 -t 1 >/dev/null
 grep -o '"\(tau_ibn\|w_teacher\)": *[a-z0-9.]*' args/aoe.json
 "$AOE" train --method gist --help | tr '\n' ' ' | sed "s/.*contrastive losses (default: *\([0-9.]*\)).*/tau-ibn \1/"; echo
+trains distill "$pairs" --epochs 4 --batch-size 16 --lr 2e-3 --teacher angle
 # A model with random weights does not learn to score pairs with ct in this time, but the loss must decrease.
 "$AOE" train -q -m start -d "$pairs" -o ct --method ct --epochs 2 --batch-size 16 --lr 1e-3 -t 1 >/dev/null
 sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*/\1/p' ct/train-log.jsonl |
@@ -102,6 +103,8 @@ rejected --method symmetric --guide-margin 0.1
 rejected --method gist --directions all
 rejected --method ct --tau-ibn 0.1
 rejected --method ct-in-batch --negatives 3
+rejected --method gist --vector-loss squares
+rejected --method distill --tau-ibn 0.1
 rejected --matryoshka 32,x
 rejected --matryoshka 32:
 rejected --matryoshka-per-step 1

@@ -23,11 +23,11 @@
 static const aoe_method all[] = {
     AOE_METHOD_ANGLE,        AOE_METHOD_COSENT,     AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SBERT_REGRESSION,
     AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP, AOE_METHOD_CONTRASTIVE,          AOE_METHOD_SYMMETRIC,
-    AOE_METHOD_GIST,         AOE_METHOD_CONSERT,    AOE_METHOD_CONSERT_SUP};
+    AOE_METHOD_GIST,         AOE_METHOD_CONSERT,    AOE_METHOD_CONSERT_SUP,          AOE_METHOD_DISTILL};
 enum { METHODS = sizeof all / sizeof *all };
 
 /* Prepares a run of the method. The training data are labeled pairs. If with_triplets is 1, methods for positives and triplets
- * use triplets instead. The guide of gist is the start model. */
+ * use triplets instead. The guide of gist is the start model. The teacher of distill is smaller than the start model. */
 static void begin(train_run *r, aoe_method method, int with_triplets) {
     const int has_hard_negative = method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE;
     train_run_create(r);
@@ -43,6 +43,16 @@ static void begin(train_run *r, aoe_method method, int with_triplets) {
     }
     if (method == AOE_METHOD_GIST)
         r->o.teachers[0] = r->o.args.model;
+    if (method == AOE_METHOD_DISTILL) {
+        static char teacher[256];
+        tiny_model shape = tiny_defaults();
+        shape.hidden = 12;
+        shape.layers = 1;
+        shape.seed = 99;
+        snprintf(teacher, sizeof teacher, "%s/teacher", r->dir);
+        tiny_model_write(teacher, &shape);
+        r->o.teachers[0] = teacher;
+    }
 }
 
 /* Returns the concatenated contents of all output files that depend on trained values. *size is set to the number of bytes. The
@@ -125,6 +135,7 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
            : m == AOE_METHOD_SBERT_REGRESSION     ? l->regression
            : m == AOE_METHOD_CONSERT              ? 0.3 * l->ibn
            : m == AOE_METHOD_CONSERT_SUP          ? 0.3 * l->ibn + l->classification
+           : m == AOE_METHOD_DISTILL              ? l->vectors + l->similarities
                                                   : l->contrastive;
 }
 
@@ -134,7 +145,7 @@ static void loss_decreases(void **state) {
     (void)state;
     static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",
                                        "contrastive", "contrastive", "contrastive",    "contrastive",
-                                       "contrastive", "ibn",         "classification"};
+                                       "contrastive", "ibn",         "classification", "vectors"};
     for (size_t i = 0; i < METHODS; i++) {
         train_run r;
         double first = 0, last = 0;
@@ -308,7 +319,7 @@ static void saved_layers(void **state) {
     } cases[] = {
         {AOE_METHOD_SIMCSE_UNSUP, 0, 1, 0}, {AOE_METHOD_SIMCSE_UNSUP, 1, 0, 0}, {AOE_METHOD_SBERT_CLASSIFICATION, 0, 1, 0},
         {AOE_METHOD_SIMCSE_SUP, 0, 0, 1},   {AOE_METHOD_SIMCSE_SUP, 1, 0, 0},   {AOE_METHOD_COSENT, 0, 0, 0},
-        {AOE_METHOD_CONSERT, 0, 0, 0},      {AOE_METHOD_CONSERT_SUP, 0, 1, 0}};
+        {AOE_METHOD_CONSERT, 0, 0, 0},      {AOE_METHOD_CONSERT_SUP, 0, 1, 0},  {AOE_METHOD_DISTILL, 0, 1, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         train_run r;
         aoe_context *ctx = tiny_context(1);
@@ -448,6 +459,7 @@ static void examples_by_method(void **state) {
                  {AOE_METHOD_GIST, "p.tsv", pairs, NULL, 3.9, 3},
                  {AOE_METHOD_SIMCSE_UNSUP, "p.tsv", pairs, NULL, AOE_AUTO, 8},
                  {AOE_METHOD_CONSERT, "p.tsv", pairs, NULL, AOE_AUTO, 8},
+                 {AOE_METHOD_DISTILL, "p.tsv", pairs, NULL, AOE_AUTO, 8},
                  {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, NULL, AOE_AUTO, 4},
                  {AOE_METHOD_SIMCSE_UNSUP, "w.tsv", words, "text=sentence2", AOE_AUTO, 2},
                  {AOE_METHOD_SIMCSE_UNSUP, "t.txt", plain, NULL, AOE_AUTO, 3},
@@ -659,7 +671,8 @@ static int run_failing(void *arg) {
 /* Tests that methods that train an additional layer report every failed allocation. */
 static void out_of_memory(void **state) {
     (void)state;
-    static const aoe_method methods[] = {AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP};
+    static const aoe_method methods[] = {AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP,
+                                         AOE_METHOD_DISTILL};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         train_run r;
         begin(&r, methods[i], 1);
