@@ -549,6 +549,38 @@ static void descriptions_name_the_difference(void **state) {
     json_decref(y);
 }
 
+/* The descriptions of runs that differ in an option of the teachers or of the method distill name this option. */
+static void descriptions_contain_the_teachers(void **state) {
+    (void)state;
+    enum { N = 9 };
+    aoe_train_options a, changed[N];
+    static const char *const names[N] = {"teacher was",     "teachers[1] was",    "teachers[2] was",
+                                         "teachers[3] was", "teacher_cache was",  "teacher_map was",
+                                         "w_vectors was",   "w_similarities was", "vector_loss was"};
+    aoe_train_options_defaults(&a);
+    aoe_train_method_defaults(&a, AOE_METHOD_DISTILL);
+    a.teachers[0] = "one";
+    for (size_t i = 0; i < N; i++)
+        changed[i] = a;
+    for (size_t i = 0; i < AOE_MAX_TEACHERS; i++)
+        changed[i].teachers[i] = "other";
+    changed[4].teacher_cache = "cache";
+    changed[5].teacher_map = AOE_TEACHER_MAP_KEPT;
+    changed[6].objective.w_vectors = 0.5;
+    changed[7].objective.w_similarities = 0.5;
+    changed[8].objective.vector_loss = AOE_VECTOR_LOSS_SQUARES;
+    json_t *x = aoei_describe_options(&a);
+    for (size_t i = 0; i < N; i++) {
+        char text[200];
+        json_t *y = aoei_describe_options(&changed[i]);
+        assert_int_equal(aoei_describe_difference(x, y, text, sizeof text), 1);
+        if (!strstr(text, names[i]))
+            fail_msg("'%s' does not contain '%s'", text, names[i]);
+        json_decref(y);
+    }
+    json_decref(x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grid_ranks_and_resumes),           cmocka_unit_test(interrupted_resumes),
@@ -556,7 +588,8 @@ int main(void) {
         cmocka_unit_test(undefined_scores_are_never_best),  cmocka_unit_test(equal_scores_prefer_the_first),
         cmocka_unit_test(damaged_records_are_errors),       cmocka_unit_test(pairs_are_read_as_written),
         cmocka_unit_test(processes_report_their_end),       cmocka_unit_test(bad_options_write_nothing),
-        cmocka_unit_test(descriptions_name_the_difference), cmocka_unit_test(invalid_configurations_write_nothing),
+        cmocka_unit_test(descriptions_name_the_difference), cmocka_unit_test(descriptions_contain_the_teachers),
+        cmocka_unit_test(invalid_configurations_write_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

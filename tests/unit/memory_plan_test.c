@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Tests that the memory plan of a training method equals the memory that a step of the method allocates: with the layers that
- * the method adds, without those that it removes, and with the empty templates of PromptBERT. Also tests the number of texts
+ * the method adds, without those that it removes, and with the empty templates of PromptBERT and the map of distill. Also tests the number of texts
  * that a batch of a method contains, and the estimate of the memory of a run of an experiment.
  */
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 #include "model/open.h"
 #include "train/methods.h"
 #include "train/pair_step.h"
+#include "train/teacher_map.h"
 #include "train/template_batch.h"
 
 enum { TEXTS = 8, LENGTH = 16 };
@@ -30,8 +31,9 @@ static size_t descriptions(const aoei_params *p) {
     return 4 * padded(n * sizeof(aoei_tensor)) + padded(n * sizeof(aoei_optimizer_segment));
 }
 
-/* Asserts that the plan of a run equals the memory of its step. arity: number of texts that are encoded for an example. */
-static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arity) {
+/* Asserts that the plan of a run equals the memory of its step. arity: number of texts that are encoded for an example.
+ * teacher_dims: number of components of the vectors of the teacher, for the method distill. */
+static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arity, size_t teacher_dims) {
     const aoei_method *method;
     aoe_model *opened, *trained;
     aoe_memory_plan plan;
@@ -50,7 +52,8 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
     if (aoe_model_open(&opened, ctx, o->args.model, &o->args.model_options, &err) ||
         aoe_model_plan(opened, &options, &plan, &err) ||
         aoei_model_open_for(&trained, ctx, o->args.model, &o->args.model_options, &mode, &err) ||
-        (method->layer && method->layer(o, trained, 0, &err)))
+        (method->layer && method->layer(o, trained, 0, &err)) ||
+        (method->maps_vectors && aoei_teacher_map_add(o, trained, teacher_dims, &err)))
         fail_msg("%s: %s", method->name, err.message);
     trained->config.optimizer = o->args.optimizer;
     aoei_pair_step_options sizes = {.pairs = TEXTS / arity,
@@ -58,6 +61,7 @@ static void check_plan(aoe_context *ctx, const aoe_train_options *o, size_t arit
                                     .tokens = (size_t)TEXTS * LENGTH,
                                     .longest = LENGTH,
                                     .type = trained->type,
+                                    .teacher_dims = method->maps_vectors ? teacher_dims : 0,
                                     .loss = method->step_loss,
                                     .replacement = &none};
     if (method->templates) {
@@ -133,7 +137,7 @@ static void methods(void **state) {
         o.second_prompt = o.second_prompt ? "{text} : the cat and dog a [MASK]" : NULL;
         o.lstm_dims = 6;
         o.bigrams = 16;
-        check_plan(ctx, &o, compared[i].arity);
+        check_plan(ctx, &o, compared[i].arity, 0);
     }
     aoe_context_destroy(ctx);
     free(mlm);
@@ -235,6 +239,41 @@ static void experiments(void **state) {
     train_run_destroy(&r);
 }
 
+/* The plan of distill contains the linear map to the vectors of the teachers. */
+static void distill(void **state) {
+    static const struct {
+        size_t teachers, dims;
+        aoe_teacher_map map;
+    } cases[] = {{0, TRAIN_DIMS, AOE_TEACHER_MAP_AUTO},
+                 {1, 20, AOE_TEACHER_MAP_AUTO},
+                 {1, 20, AOE_TEACHER_MAP_KEPT},
+                 {2, 40, AOE_TEACHER_MAP_DROPPED},
+                 {0, TRAIN_DIMS, AOE_TEACHER_MAP_KEPT}};
+    train_run r;
+    aoe_context *ctx;
+    (void)state;
+    train_run_create(&r);
+    tiny_model shape = tiny_defaults();
+    shape.hidden = 20;
+    char *teacher = test_path(r.dir, "teacher");
+    tiny_model_write(teacher, &shape);
+    assert_int_equal(aoe_context_create(&ctx, NULL, NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_train_options o;
+        aoe_train_options_defaults(&o);
+        aoe_train_method_defaults(&o, AOE_METHOD_DISTILL);
+        o.args.model = r.model;
+        o.args.model_options.dtype = AOE_DTYPE_F32;
+        o.teacher_map = cases[i].map;
+        for (size_t k = 0; k < cases[i].teachers; k++)
+            o.teachers[k] = teacher;
+        check_plan(ctx, &o, 1, cases[i].dims);
+    }
+    aoe_context_destroy(ctx);
+    free(teacher);
+    train_run_destroy(&r);
+}
+
 /* A method with prompt templates cannot be planned for the sizes of a model without a tokenizer. */
 static void shapes(void **state) {
     aoe_context *ctx;
@@ -263,6 +302,6 @@ static void shapes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(methods), cmocka_unit_test(batches), cmocka_unit_test(experiments),
-                                       cmocka_unit_test(shapes)};
+                                       cmocka_unit_test(distill), cmocka_unit_test(shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
