@@ -207,6 +207,11 @@ json_t *aoei_describe_file(const aoe_evaluation_file *f) {
     return value;
 }
 
+/* Returns the name of the option with this key. The first teacher has the key of the time when there was only one. */
+static const char *option_name(const char *key) {
+    return strcmp(key, "teacher") == 0 ? "teachers" : key;
+}
+
 int aoei_describe_difference(const json_t *before, const json_t *now, char *text, size_t size) {
     const char *name;
     const json_t *value;
@@ -216,7 +221,7 @@ int aoei_describe_difference(const json_t *before, const json_t *now, char *text
             continue;
         char *was = old ? aoei_json_text(old, JSON_COMPACT) : NULL;
         char *is = aoei_json_text(value, JSON_COMPACT);
-        snprintf(text, size, "options.%s was %.200s and is now %.200s", name, was ? was : "not recorded",
+        snprintf(text, size, "options.%s was %.200s and is now %.200s", option_name(name), was ? was : "not recorded",
                  is ? is : "different");
         aoei_free(was);
         aoei_free(is);
@@ -226,7 +231,7 @@ int aoei_describe_difference(const json_t *before, const json_t *now, char *text
         if (json_object_get(now, name))
             continue;
         char *was = aoei_json_text(value, JSON_COMPACT);
-        snprintf(text, size, "options.%s was %.200s and is now not set", name, was ? was : "set");
+        snprintf(text, size, "options.%s was %.200s and is now not set", option_name(name), was ? was : "set");
         aoei_free(was);
         return 1;
     }

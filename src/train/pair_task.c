@@ -354,8 +354,8 @@ static int describe_teacher(const pair_task *p, json_t *r) {
     int bad = json_object_set_new(r, "teacher", teacher_names(p));
     bad |= json_object_set_new(r, "w_teacher", json_real(given ? o->w_teacher : 0));
     bad |= json_object_set_new(r, "distill", term ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
-    if (given && o->teacher_cache)
-        bad |= json_object_set_new(r, "teacher_cache", json_true());
+    if (given)
+        bad |= json_object_set_new(r, "teacher_cache", o->teacher_cache ? json_true() : json_null());
     bad |= json_object_set_new(r, "teacher_fingerprint", given ? json_string(fingerprint) : json_null());
     if (p->method->maps_vectors)
         bad |= json_object_set_new(r, "teacher_map", json_string(aoei_teacher_map_name(o, p->model)));

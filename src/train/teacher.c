@@ -72,7 +72,9 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *const *dirs
         code = open_model(&t->model[i], ctx, dirs[i], dtype, err);
         t->dims += t->model[i].dims;
     }
-    return code || !cache ? code : aoei_make_dir(cache, err);
+    if (!code && cache && (code = aoei_make_dir(cache, err)))
+        aoei_error_prefix(err, "options.teacher_cache");
+    return code;
 }
 
 /* ---------------------------------------------------------------- embedding */

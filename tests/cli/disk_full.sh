@@ -20,3 +20,12 @@ rm -rf disk/*
 fails "$AOE" train -q -m model -d data.tsv -o disk/out
 test ! -e disk/out/model.safetensors
 find disk | sort
+# The cache of a teacher contains no partial file, and a run with enough space continues.
+rm -rf disk/*
+"$AOE" init --quiet --hidden 64 --layers 1 --heads 2 --intermediate 32 --tokenizer model -o teacher
+fails "$AOE" train -q -m model -d lines.txt -o out --method distill --teacher teacher --teacher-cache disk/cache
+find disk | sort
+is_absent out
+mv disk/cache cache
+"$AOE" train -q -m model -d lines.txt -o out --method distill --teacher teacher --teacher-cache cache --max-steps 1 >/dev/null
+find cache -type f | sed 's/[0-9a-f]\{16\}/KEY/'

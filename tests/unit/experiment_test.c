@@ -554,7 +554,7 @@ static void descriptions_contain_the_teachers(void **state) {
     (void)state;
     enum { N = 9 };
     aoe_train_options a, changed[N];
-    static const char *const names[N] = {"teacher was",     "teachers[1] was",    "teachers[2] was",
+    static const char *const names[N] = {"teachers was",    "teachers[1] was",    "teachers[2] was",
                                          "teachers[3] was", "teacher_cache was",  "teacher_map was",
                                          "w_vectors was",   "w_similarities was", "vector_loss was"};
     aoe_train_options_defaults(&a);
