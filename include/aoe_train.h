@@ -266,10 +266,12 @@ enum { AOE_MAX_TEACHERS = 4 /* maximum number of teachers */ };
 /* Linear map from the embeddings to the vectors of the teacher (DISTILL). It starts from the identity matrix, with zeros where
  * the sizes differ, plus small random values. */
 typedef enum aoe_teacher_map {
-    AOE_TEACHER_MAP_AUTO,    /* DROPPED if the sizes differ; otherwise NONE */
-    AOE_TEACHER_MAP_NONE,    /* the embeddings are compared with the vectors of the teacher, which must have the same size */
+    AOE_TEACHER_MAP_AUTO, /* DROPPED if the sizes differ; otherwise NONE */
+    AOE_TEACHER_MAP_NONE, /* the embeddings are compared with the vectors of the teacher, which must have the same size unless
+                             w_vectors is 0 */
     AOE_TEACHER_MAP_DROPPED, /* only the term of the vectors uses the map, and the saved model does not contain it */
-    AOE_TEACHER_MAP_KEPT     /* the map is a dense layer of the model, whose embeddings then have the size of the vectors */
+    AOE_TEACHER_MAP_KEPT /* the map is a dense layer of the model, whose embeddings then have the size of the vectors. If the
+                            last layer of the model is already such a layer, it is trained further */
 } aoe_teacher_map;
 
 /* A training file. The default method trains pairs with the cosine, in-batch negatives and angle losses, positives with the

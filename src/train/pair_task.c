@@ -182,11 +182,16 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     return code;
 }
 
+/* Returns the weight of the distillation term that is added to the loss of the method. */
+static double teacher_weight(const pair_task *p) {
+    return p->method->maps_vectors ? 0 : p->o->w_teacher;
+}
+
 static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     const size_t dims = aoei_vector_dims(&t->base->config);
     const int code =
         aoei_teacher_open(&p->teacher, t->ctx, p->o->teachers, t->o->model_options.dtype, p->o->teacher_cache, err);
-    if (!code && p->o->w_teacher > 0 && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
+    if (!code && teacher_weight(p) > 0 && p->o->distill == AOE_DISTILL_KL && p->teacher.dims != dims)
         return aoei_fail(
             err, AOE_EARG,
             "options.teachers: the embeddings of %s have %zu components but the embeddings of %s have %zu; set options.distill to cosine, because kl requires equal sizes",
@@ -348,11 +353,11 @@ static json_t *teacher_names(const pair_task *p) {
  * nonzero value if out of memory. */
 static int describe_teacher(const pair_task *p, json_t *r) {
     const aoe_train_options *o = p->o;
-    const int given = p->has_teacher, term = given && o->w_teacher > 0;
+    const int given = p->has_teacher, term = given && teacher_weight(p) > 0;
     char fingerprint[24];
     snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)p->teacher.fingerprint);
     int bad = json_object_set_new(r, "teacher", teacher_names(p));
-    bad |= json_object_set_new(r, "w_teacher", json_real(given ? o->w_teacher : 0));
+    bad |= json_object_set_new(r, "w_teacher", json_real(given ? teacher_weight(p) : 0));
     bad |= json_object_set_new(r, "distill", term ? json_string(o->distill == AOE_DISTILL_KL ? "kl" : "cosine") : json_null());
     if (given)
         bad |= json_object_set_new(r, "teacher_cache", o->teacher_cache ? json_true() : json_null());
@@ -470,7 +475,7 @@ static int lay_out_teacher(pair_task *p, size_t n, aoe_error *err) {
     for (size_t i = 0; i < n; i++)
         p->teacher_vectors[i] = p->teacher_rows + i * dims;
     p->step.distill =
-        (aoei_distill){.form = p->o->distill, .weight = p->o->w_teacher, .dims = dims, .teacher = p->teacher_vectors};
+        (aoei_distill){.form = p->o->distill, .weight = teacher_weight(p), .dims = dims, .teacher = p->teacher_vectors};
     return AOE_OK;
 }
 

@@ -74,8 +74,8 @@ static void again(distillation *d, const char *name) {
     d->r.n = d->r.evaluations = 0;
 }
 
-/* Variants of a run. */
-enum { WITHOUT_MAP, DROPPED, KEPT, SQUARES, TWO_TEACHERS, PREFIXES, PREFIXES_WITHOUT_MAP, CACHED, VARIANTS };
+/* Variants of a run. The losses of those from LAYERS on have other terms. */
+enum { WITHOUT_MAP, DROPPED, KEPT, SQUARES, TWO_TEACHERS, PREFIXES, PREFIXES_WITHOUT_MAP, CACHED, LAYERS, ESE, VARIANTS };
 
 static void choose(distillation *d, int variant) {
     aoe_train_options *o = &d->r.o;
@@ -94,6 +94,9 @@ static void choose(distillation *d, int variant) {
         o->n_matryoshka = 2;
     }
     o->teacher_cache = variant == CACHED ? cache : NULL;
+    o->layers.adaptive = variant == LAYERS;
+    o->layers.ese = variant == ESE;
+    o->layers.ese_dims = 6;
 }
 
 static int has(const train_run *r, const char *name) {
@@ -174,7 +177,7 @@ static void results_are_bit_identical(void **state) {
 /* The loss decreases, and is the weighted sum of its terms, which the log contains. */
 static void loss_decreases(void **state) {
     (void)state;
-    for (int variant = 0; variant < VARIANTS; variant++) {
+    for (int variant = 0; variant < LAYERS; variant++) {
         distillation d;
         train_run *r = &d.r;
         double first = 0, last = 0;
@@ -305,6 +308,24 @@ static void several_teachers(void **state) {
             assert_true(l->vectors >= 0 && l->vectors <= 0);
         }
     assert_int_equal(train_run_count(&d.r, AOE_TRAIN_STEP), 1);
+    end(&d);
+}
+
+/* The weight of the distillation loss of other methods has no effect, although it is 1 in aoe_train_options_defaults. */
+static void ignores_w_teacher(void **state) {
+    (void)state;
+    distillation d;
+    size_t size;
+    begin(&d);
+    train_run_ok(&d.r, 1);
+    char *want = result(&d.r, &size), *record = train_run_read(&d.r, "aoe.json", NULL);
+    again(&d, "weight");
+    d.r.o.w_teacher = 1;
+    d.r.o.distill = AOE_DISTILL_KL;
+    train_run_ok(&d.r, 1);
+    train_run_assert_output(&d.r, want, size, record);
+    free(record);
+    free(want);
     end(&d);
 }
 
@@ -538,6 +559,7 @@ int main(void) {
         cmocka_unit_test(loss_decreases),
         cmocka_unit_test(trace),
         cmocka_unit_test(several_teachers),
+        cmocka_unit_test(ignores_w_teacher),
         cmocka_unit_test(saved_maps),
         cmocka_unit_test(kept_map_is_trained_further),
         cmocka_unit_test(similarities_need_no_map),
