@@ -35,19 +35,32 @@ int aoei_model_hash_weights(const aoe_model *m, uint64_t *hash, aoe_error *err) 
     return code;
 }
 
-/* Continues the hash with the value of an object of `bytes` bytes that contains no padding. */
-static void add(uint64_t *hash, const void *value, size_t bytes) {
-    *hash = aoei_hash(*hash, value, bytes);
+static void add(uint64_t *hash, const void *data, size_t bytes) {
+    *hash = aoei_hash(*hash, data, bytes);
+}
+
+static void add_number(uint64_t *hash, uint64_t number) {
+    unsigned char bytes[sizeof number];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(number >> (8 * i));
+    add(hash, bytes, sizeof bytes);
 }
 
 static void add_numbers(uint64_t *hash, const size_t *numbers, size_t n) {
-    add(hash, numbers, n * sizeof *numbers);
+    for (size_t i = 0; i < n; i++)
+        add_number(hash, numbers[i]);
+}
+
+static void add_real(uint64_t *hash, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    add_number(hash, bits);
 }
 
 /* Continues the hash with the size and the contents of the files from which the tokenizer was read. */
 static void hash_tokenizer(const aoe_tokenizer *t, uint64_t *hash) {
     for (size_t i = 0; t && i < AOEI_FILE_COUNT; i++) {
-        add_numbers(hash, &t->file[i].size, 1);
+        add_number(hash, t->file[i].size);
         if (t->file[i].data)
             add(hash, t->file[i].data, t->file[i].size);
     }
@@ -70,9 +83,8 @@ static void hash_adapters(const aoe_model *m, uint64_t *hash) {
     for (size_t layer = 0; l->r && layer < m->config.layers; layer++)
         for (size_t i = 0; i < AOEI_ADAPTERS; i++) {
             const aoei_lora_layer a = aoei_lora_of(l, layer, i);
-            const double factor = a.r ? aoei_lora_factor(l, a) : 0;
-            add_numbers(hash, &a.r, 1);
-            add(hash, &factor, sizeof factor);
+            add_number(hash, a.r);
+            add_real(hash, a.r ? aoei_lora_factor(l, a) : 0);
         }
     for (size_t i = 0; file && i < aoei_safetensors_count(file); i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(file, i);
@@ -93,7 +105,7 @@ static void hash_modules(const aoei_encoder_config *c, uint64_t *hash) {
             (size_t)a->kind, (size_t)a->activation, (size_t)a->residual, (size_t)a->no_bias, a->in, a->out, a->levels, a->depth,
             a->width};
         add_numbers(hash, module, sizeof module / sizeof *module);
-        add(hash, &a->norm_eps, sizeof a->norm_eps);
+        add_real(hash, a->norm_eps);
     }
 }
 
