@@ -583,12 +583,18 @@ static void descriptions_contain_the_teachers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grid_ranks_and_resumes),           cmocka_unit_test(interrupted_resumes),
-        cmocka_unit_test(failed_runs_are_counted),          cmocka_unit_test(compare_tests_differences),
-        cmocka_unit_test(undefined_scores_are_never_best),  cmocka_unit_test(equal_scores_prefer_the_first),
-        cmocka_unit_test(damaged_records_are_errors),       cmocka_unit_test(pairs_are_read_as_written),
-        cmocka_unit_test(processes_report_their_end),       cmocka_unit_test(bad_options_write_nothing),
-        cmocka_unit_test(descriptions_name_the_difference), cmocka_unit_test(descriptions_contain_the_teachers),
+        cmocka_unit_test(grid_ranks_and_resumes),
+        cmocka_unit_test(interrupted_resumes),
+        cmocka_unit_test(failed_runs_are_counted),
+        cmocka_unit_test(compare_tests_differences),
+        cmocka_unit_test(undefined_scores_are_never_best),
+        cmocka_unit_test(equal_scores_prefer_the_first),
+        cmocka_unit_test(damaged_records_are_errors),
+        cmocka_unit_test(pairs_are_read_as_written),
+        cmocka_unit_test(processes_report_their_end),
+        cmocka_unit_test(bad_options_write_nothing),
+        cmocka_unit_test(descriptions_name_the_difference),
+        cmocka_unit_test(descriptions_contain_the_teachers),
         cmocka_unit_test(invalid_configurations_write_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

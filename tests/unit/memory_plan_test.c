@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Tests that the memory plan of a training method equals the memory that a step of the method allocates: with the layers that
- * the method adds, without those that it removes, and with the empty templates of PromptBERT and the map of distill. Also tests the number of texts
- * that a batch of a method contains, and the estimate of the memory of a run of an experiment.
+ * the method adds, without those that it removes, and with the empty templates of PromptBERT and the map of distill. Also tests
+ * the number of texts that a batch of a method contains, and the estimate of the memory of a run of an experiment.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -197,8 +197,8 @@ static void experiments(void **state) {
     aoe_error err;
     (void)state;
     train_run_create(&r);
-    char *data = test_write_text(r.dir, "classes.tsv",
-                                 "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t0\na\tb c\t1\n");
+    char *data =
+        test_write_text(r.dir, "classes.tsv", "text1\ttext2\tlabel\nthe old cat\ta dog\t1\nhouse\tthe cat\t0\na\tb c\t1\n");
     r.source.path = data;
     aoe_context_options_defaults(&one);
     one.threads = 1;
