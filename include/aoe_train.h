@@ -613,6 +613,10 @@ typedef struct aoe_convert_options {
     size_t layers; /* aoe_convert: number of layers of the output, the first layers of the model; 0 (default): all. Only for
                       transformers without a norm after the last layer */
     size_t dims;   /* aoe_convert: number of components of the embeddings of the output; 0 (default): all */
+    /* aoe_convert: [n_take_layers] indices of the layers of the output among the layers of the model, counted from 0, in
+     * ascending order; all other weights are copied. NULL (default): `layers` selects the layers. Only for transformers */
+    const size_t *take_layers;
+    size_t n_take_layers;
 } aoe_convert_options;
 
 typedef struct aoe_convert_result {
@@ -624,7 +628,7 @@ typedef struct aoe_convert_result {
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
 /* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged into the
  * weights of their base model. Converting to f32 is exact. If weights are converted from bf16 or int8 to f32 and back, the
- * bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the model cannot be truncated), AOE_EEXIST (`to` contains a model,
+ * bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the layers cannot be selected), AOE_EEXIST (`to` contains a model,
  * and force is 0), AOE_EARG (`to` is `from`, and force is 0), AOE_ENUMERIC (the stored type cannot represent a value), the
  * errors of aoe_model_open and of files. */
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,

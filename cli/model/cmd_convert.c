@@ -8,9 +8,18 @@
 #include "cli/common/option_rows.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { MAX_LAYERS = 1024 }; /* maximum number of layers of a model */
+
+/* Indices of layers. */
+typedef struct layer_list {
+    size_t index[MAX_LAYERS]; /* [n] indices in the order of the list */
+    size_t n;                 /* 0: there is no list */
+} layer_list;
 
 typedef struct options {
     cli_general general;
@@ -18,12 +27,33 @@ typedef struct options {
     const char *output; /* output directory; NULL: not given */
     int storage;        /* storage type of the weights, an aoe_storage; -1: not given */
     aoe_convert_options convert;
-    int lowercase; /* 1: a model that is created from word vectors lowercases texts */
+    layer_list take; /* value of --take-layers */
+    int lowercase;   /* 1: a model that is created from word vectors lowercases texts */
 } options;
+
+/* Parses the value of --take-layers, a list of indices of layers such as "0,2,4". */
+static int parse_layers(void *target, const char *text, aoe_error *err) {
+    layer_list *l = target;
+    const char *at = text;
+    l->n = 0;
+    do {
+        char *end;
+        const unsigned long layer = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || (*end && *end != ',') || layer >= MAX_LAYERS || l->n == MAX_LAYERS) {
+            err->code = AOE_EARG;
+            snprintf(err->message, sizeof err->message,
+                     "expected a list of indices of layers from 0 to %d, for example 0,2,4, not '%.100s'", MAX_LAYERS - 1, text);
+            return err->code;
+        }
+        l->index[l->n++] = layer;
+        at = *end ? end + 1 : NULL;
+    } while (at);
+    return 0;
+}
 
 static const cli_option table[] = {
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
-                       "f32 for word vectors and with --layers or --dims; otherwise required"),
+                       "f32 for word vectors and with --layers, --take-layers or --dims; otherwise required"),
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
@@ -49,6 +79,15 @@ static const cli_option table[] = {
      .help = "keep only the first N layers, for example of a model that was trained with aoe train --adaptive-layers. "
              "Requires a transformer without a norm after its last layer, such as BERT",
      .fallback = "all layers"},
+    {.name = "take-layers",
+     .kind = CLI_NAMED,
+     .value = "I,...",
+     .offset = offsetof(options, take),
+     .parse = parse_layers,
+     .excludes = "layers",
+     .help = "keep only the layers with these indices, counted from 0 and in ascending order, for example as the start of "
+             "training a smaller model with aoe train --teacher. Requires a transformer",
+     .fallback = "all layers"},
     {.name = "dims",
      .kind = CLI_SIZE,
      .value = "N",
@@ -67,13 +106,18 @@ static int is_file(const cli_args *args) {
     return args->n && stat(args->operand[0], &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
+/* Returns 1 if an option changes the shape of the model. */
+static int changes_shape(const options *o) {
+    return o->convert.layers || o->convert.dims || o->take.n;
+}
+
 static int check_options(const options *o, const cli_args *args) {
     struct stat st;
     if (o->storage < 0 && args->n && stat(args->operand[0], &st))
         return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
-    if (is_file(args) && (o->convert.layers || o->convert.dims))
-        return cli_usage("convert", "--layers and --dims apply to models, not to word vectors");
-    if (o->storage < 0 && !is_file(args) && !o->convert.layers && !o->convert.dims)
+    if (is_file(args) && changes_shape(o))
+        return cli_usage("convert", "--layers, --take-layers and --dims apply to models, not to word vectors");
+    if (o->storage < 0 && !is_file(args) && !changes_shape(o))
         return cli_usage("convert", "missing storage type: --dtype f32, bf16 or int8");
     if (is_file(args) ? o->convert.base != NULL : o->lowercase)
         return cli_usage("convert", is_file(args) ? "--base applies to adapters, not to word vectors"
@@ -136,13 +180,14 @@ static int run_command(int argc, char **argv) {
                  "All commands read all data types. The settings, the tokenizer and the training information in\n"
                  "aoe.json are copied. If the data type is not changed, the weights are copied without any change.\n"
                  "--layers and --dims truncate the model to its first layers and to the first components of its\n"
-                 "embeddings.\n"
+                 "embeddings. --take-layers selects layers by their indices.\n"
                  "aoe convert FILE converts word vectors in GloVe format to a model that needs no training. FILE\n"
                  "contains one word and its vector per line, and may be compressed (.gz or .zst). The embedding of a\n"
                  "text is the mean of its word vectors; unknown words are skipped.\n",
         .examples = "  aoe convert model --dtype int8 -o small\n"
                     "  aoe convert small --dtype f32 -o for-others\n"
                     "  aoe convert model --layers 6 --dims 256 -o half\n"
+                    "  aoe convert model --take-layers 0,2,4,6,8,10 -o student\n"
                     "  aoe convert glove.840B.300d.txt.gz -o glove\n",
         CLI_GROUPS(groups),
         .max_operands = 1,
@@ -154,6 +199,8 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
         o.convert.storage = o.storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o.storage;
+        o.convert.take_layers = o.take.n ? o.take.index : NULL;
+        o.convert.n_take_layers = o.take.n;
         cli_set_quiet(o.general.quiet);
         const int file = is_file(&args);
         char *dir = file ? NULL : cli_find_model(args.n ? args.operand[0] : o.model);

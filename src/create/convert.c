@@ -118,7 +118,7 @@ int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_co
         aoei_model_weight_reader rows;
         aoei_truncated_model truncated;
         aoei_model_contents_of(&contents, &rows, m, m->files.record, o->storage);
-        rc = aoei_truncated_create(&truncated, &contents, m, o->layers, o->dims, err);
+        rc = aoei_truncated_create(&truncated, &contents, m, o, err);
         if (!rc)
             rc = aoei_convert_write(m, &truncated.contents, to, result, err);
         aoei_truncated_destroy(&truncated);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Contents of a model that is truncated to its first layers and to the first components of its embeddings, for aoe_convert.
+ * Contents of a model with some of the layers of another model and with the first components of its embeddings, for
+ * aoe_convert.
  */
 #ifndef AOEI_CREATE_TRUNCATE_H
 #define AOEI_CREATE_TRUNCATE_H
 
+#include "aoe_train.h"
 #include "model/save.h"
 
 /* A truncated model. The contents point into this struct, which must not be moved. */
@@ -14,14 +16,15 @@ typedef struct aoei_truncated_model {
     json_t *config_json;       /* owned */
     aoei_weight_reader source; /* weights of the truncated model, by slot */
     aoei_weight_reader *all;   /* weights of the complete model; borrowed */
-    size_t pooled, all_pooled; /* slots of the first weight after the pooling in the truncated and in the complete model */
+    const aoei_encoder_config *all_config; /* configuration of the complete model; borrowed */
+    size_t *take; /* [config.layers] index, in the complete model, of each layer of the truncated model; owned */
 } aoei_truncated_model;
 
-/* Sets t->contents to `contents`, the contents of m, with only the first `layers` layers and the first `dims` components of the
- * embeddings. 0: all layers, all components. The caller calls aoei_truncated_destroy. Errors: AOE_EARG (the model has fewer
- * layers or components), AOE_EUNSUPPORTED (the layers of the model cannot be removed), AOE_ENOMEM. */
-int aoei_truncated_create(aoei_truncated_model *t, const aoei_model_contents *contents, const aoe_model *m, size_t layers,
-                          size_t dims, aoe_error *err);
+/* Sets t->contents to `contents`, the contents of m, with the layers that o->layers or o->take_layers selects and with the first
+ * o->dims components of the embeddings. The caller calls aoei_truncated_destroy. Errors: AOE_EARG (the model has no such layer,
+ * or fewer components), AOE_EUNSUPPORTED (the layers of the model cannot be selected), AOE_ENOMEM. */
+int aoei_truncated_create(aoei_truncated_model *t, const aoei_model_contents *contents, const aoe_model *m,
+                          const aoe_convert_options *o, aoe_error *err);
 void aoei_truncated_destroy(aoei_truncated_model *t); /* accepts a zeroed struct */
 
 #endif

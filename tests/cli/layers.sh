@@ -83,6 +83,27 @@ fails "$AOE" convert -q start --layers 4 -o out
 fails "$AOE" convert -q start --dims 33 -o out
 fails "$AOE" convert -q ran --layers 1 -o out
 fails "$AOE" convert -q last-two-avg --layers 1 -o out
+# Any layers can be selected. The first layers are equal to --layers, and all layers to a copy.
+"$AOE" convert start --take-layers 0,2 -o taken
+"$AOE" convert -q start --take-layers 0,1 --dims 8 -o first
+"$AOE" convert -q start --layers 2 --dims 8 -o expected
+diff -r first expected
+"$AOE" convert -q start --take-layers 0,1,2 -o whole --force
+"$AOE" convert -q start --dtype f32 -o expected --force
+diff -r whole expected
+cmp start/model.safetensors whole/model.safetensors
+"$AOE" train -q -m taken -d "$pairs" --teacher start -o student --max-steps 1 -t 1 >/dev/null
+fails "$AOE" convert -q start --take-layers 0,3 -o out
+fails "$AOE" convert -q start --take-layers 1,1 -o out
+fails "$AOE" convert -q start --take-layers 1,0 -o out
+fails "$AOE" convert -q ran --take-layers 0 -o out
+code=0
+"$AOE" convert -q start --take-layers 0,x -o out || code=$?
+"$AOE" convert -q start --take-layers 0 --layers 1 -o out || code=$code,$?
+echo "exit codes $code"
+is_absent out
+# A norm follows the last layer of this model, so only a start model for training can be made of some of its layers.
+"$AOE" convert llama --take-layers 1 -o half
 # config.json of a truncated model has the new number of layers, also under other names.
 sed 's/"num_hidden_layers"/"num_layers": 3, "num_hidden_layers"/' start/config.json >config.json
 cp config.json start/config.json
