@@ -617,18 +617,32 @@ typedef struct aoe_convert_options {
      * ascending order; all other weights are copied. NULL (default): `layers` selects the layers. Only for transformers */
     const size_t *take_layers;
     size_t n_take_layers;
+    /* aoe_convert: smaller vocabulary. Special and added tokens and the single characters of texts are kept in addition to the
+     * tokens that one of the first two options selects; the embeddings of all other tokens are removed */
+    const char *vocabulary;      /* text file with one token per line, the tokens to keep; NULL (default): none */
+    size_t vocab_size;           /* number of tokens of the output, the most frequent tokens of `count_on`; 0 (default): all */
+    const char *const *count_on; /* [n_count_on] .txt files or tables, which are read twice. Every line of a .txt file and every
+                                    text of a table is used. Required for vocab_size; NULL (default): none */
+    size_t n_count_on;
+    aoe_table_options table; /* of count_on; only the options columns, input_format and delimiter are used */
 } aoe_convert_options;
 
 typedef struct aoe_convert_result {
     const char *from, *to;           /* stored types of input and output, as aoe_model_info.storage; static strings */
     size_t parameters;               /* parameters of the encoder */
     size_t bytes_from, bytes_stored; /* bytes of the weights, including scales, in the input files and in the output files */
+    size_t vocab_from, vocab;        /* tokens of the vocabularies of input and output; 0 if the vocabulary was not reduced */
+    size_t texts;                    /* texts of options.count_on */
+    size_t tokens;                   /* tokens of these texts with the tokenizer of the input, without special tokens */
+    size_t tokens_kept;              /* those of these tokens that are in the vocabulary of the output */
+    size_t tokens_after;             /* tokens of these texts with the tokenizer of the output */
 } aoe_convert_result;
 
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
 /* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged into the
  * weights of their base model. Converting to f32 is exact. If weights are converted from bf16 or int8 to f32 and back, the
- * bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the layers cannot be selected), AOE_EEXIST (`to` contains a model,
+ * bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the layers or the tokens cannot be selected), AOE_EFORMAT (a line of
+ * options.vocabulary is not a token of the model), AOE_EEXIST (`to` contains a model,
  * and force is 0), AOE_EARG (`to` is `from`, and force is 0), AOE_ENUMERIC (the stored type cannot represent a value), the
  * errors of aoe_model_open and of files. */
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,

@@ -27,8 +27,9 @@ typedef struct options {
     const char *output; /* output directory; NULL: not given */
     int storage;        /* storage type of the weights, an aoe_storage; -1: not given */
     aoe_convert_options convert;
-    layer_list take; /* value of --take-layers */
-    int lowercase;   /* 1: a model that is created from word vectors lowercases texts */
+    layer_list take;    /* value of --take-layers */
+    cli_texts count_on; /* value of --count-on */
+    int lowercase;      /* 1: a model that is created from word vectors lowercases texts */
 } options;
 
 /* Parses the value of --take-layers, a list of indices of layers such as "0,2,4". */
@@ -42,7 +43,8 @@ static int parse_layers(void *target, const char *text, aoe_error *err) {
         if (*at < '0' || *at > '9' || (*end && *end != ',') || layer >= MAX_LAYERS || l->n == MAX_LAYERS) {
             err->code = AOE_EARG;
             snprintf(err->message, sizeof err->message,
-                     "expected a list of indices of layers from 0 to %d, for example 0,2,4, not '%.100s'", MAX_LAYERS - 1, text);
+                     "expected a list of indices of layers from 0 to %d, for example 0,2,4, not '%.100s'", MAX_LAYERS - 1,
+                     text);
             return err->code;
         }
         l->index[l->n++] = layer;
@@ -53,7 +55,7 @@ static int parse_layers(void *target, const char *text, aoe_error *err) {
 
 static const cli_option table[] = {
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
-                       "f32 for word vectors and with --layers, --take-layers or --dims; otherwise required"),
+                       "f32 for word vectors and if another option changes the model; otherwise required"),
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
@@ -106,9 +108,49 @@ static int is_file(const cli_args *args) {
     return args->n && stat(args->operand[0], &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
+static const cli_option vocabulary_table[] = {
+    {.name = "vocabulary",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(options, convert.vocabulary),
+     .excludes = "vocab-size",
+     .help = "keep only the tokens in FILE, a text file with one token per line as in vocab.txt, and the tokens that are "
+             "always kept: special and added tokens, and single characters",
+     .fallback = "all tokens"},
+    {.name = "vocab-size",
+     .kind = CLI_SIZE,
+     .value = "N",
+     .offset = offsetof(options, convert.vocab_size),
+     .min = 1,
+     .max = 1e7,
+     .help = "keep N tokens: the tokens that are always kept, and the tokens that are most frequent in the texts of --count-on",
+     .fallback = "all tokens"},
+    {.name = "count-on",
+     .kind = CLI_TEXTS,
+     .value = "FILE...",
+     .offset = offsetof(options, count_on),
+     .help = "count the tokens in the texts of these files: .txt files (one text per line) or tables, optionally compressed "
+             "(.gz or .zst). Required for --vocab-size"},
+    CLI_OPTION_COLUMNS(.offset = offsetof(options, convert.table.columns), "NAME,...", "text columns of tables of --count-on",
+                       "all text columns with a name listed in docs/data.md, such as sentence1"),
+};
+
 /* Returns 1 if an option changes the shape of the model. */
 static int changes_shape(const options *o) {
-    return o->convert.layers || o->convert.dims || o->take.n;
+    return o->convert.layers || o->convert.dims || o->take.n || o->convert.vocabulary || o->convert.vocab_size;
+}
+
+/* Checks the options for the vocabulary. */
+static int check_vocabulary(const options *o, const cli_args *args) {
+    static const char *const of_texts[] = {"columns", "input-format", "delimiter", NULL};
+    const char *given = cli_first_given(args, of_texts, 3);
+    if (o->convert.vocab_size && !o->count_on.n)
+        return cli_usage("convert", "--vocab-size requires texts: --count-on FILE...");
+    if (o->count_on.n && !o->convert.vocab_size && !o->convert.vocabulary)
+        return cli_usage("convert", "--count-on requires --vocab-size N or --vocabulary FILE");
+    if (given && !o->count_on.n)
+        return cli_usage("convert", "--%s applies to the files of --count-on", given);
+    return CLI_GO;
 }
 
 static int check_options(const options *o, const cli_args *args) {
@@ -116,7 +158,7 @@ static int check_options(const options *o, const cli_args *args) {
     if (o->storage < 0 && args->n && stat(args->operand[0], &st))
         return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
     if (is_file(args) && changes_shape(o))
-        return cli_usage("convert", "--layers, --take-layers and --dims apply to models, not to word vectors");
+        return cli_usage("convert", "options that change the shape of a model, such as --layers, do not apply to word vectors");
     if (o->storage < 0 && !is_file(args) && !changes_shape(o))
         return cli_usage("convert", "missing storage type: --dtype f32, bf16 or int8");
     if (is_file(args) ? o->convert.base != NULL : o->lowercase)
@@ -126,7 +168,31 @@ static int check_options(const options *o, const cli_args *args) {
         return cli_usage("convert", "missing output directory: -o DIR");
     if (args->n && o->model)
         return cli_usage("convert", "two models given, %s and %s; give only one", o->model, args->operand[0]);
-    return CLI_GO;
+    return check_vocabulary(o, args);
+}
+
+/* Returns 100 part / whole, or 100 if whole is 0. */
+static double percent(size_t part, size_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 100;
+}
+
+/* Adds the numbers of tokens of a reduced vocabulary to the JSON object. */
+static json_t *add_vocabulary(json_t *object, const aoe_convert_result *r) {
+    json_object_update_new(object,
+                           json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "vocab_from", (json_int_t)r->vocab_from, "vocab",
+                                     (json_int_t)r->vocab, "texts", (json_int_t)r->texts, "tokens", (json_int_t)r->tokens,
+                                     "tokens_kept", (json_int_t)r->tokens_kept, "tokens_after", (json_int_t)r->tokens_after));
+    return object;
+}
+
+/* Prints the numbers of tokens of a reduced vocabulary. */
+static void note_vocabulary(const options *o, const aoe_convert_result *r) {
+    cli_note("%s: kept %zu of %zu tokens of the vocabulary", o->output, r->vocab, r->vocab_from);
+    if (r->texts)
+        cli_note("%s: %.2f%% of the %zu tokens of %zu text%s are in the smaller vocabulary, with which the texts have %zu "
+                 "tokens (%+.2f%%)",
+                 o->output, percent(r->tokens_kept, r->tokens), r->tokens, r->texts, cli_plural(r->texts), r->tokens_after,
+                 percent(r->tokens_after, r->tokens) - 100);
 }
 
 /* Converts a model directory. */
@@ -135,13 +201,17 @@ static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
     aoe_error err;
     if (aoe_convert(ctx, dir, o->output, &o->convert, &r, &err))
         return cli_fail("%s", err.message);
-    if (o->general.json)
-        cli_print_json(json_pack("{s:o,s:I,s:s,s:s,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)),
-                                 "parameters", (json_int_t)r.parameters, "storage_from", r.from, "storage", r.to, "bytes_from",
-                                 (json_int_t)r.bytes_from, "bytes", (json_int_t)r.bytes_stored));
-    else
-        cli_note("%s: %zu parameters stored as %s in %.2f MiB (%s: %.2f MiB)", o->output, r.parameters, r.to,
-                 (double)r.bytes_stored / 0x1p20, r.from, (double)r.bytes_from / 0x1p20);
+    if (o->general.json) {
+        json_t *object = json_pack("{s:o,s:I,s:s,s:s,s:I,s:I}", "output", cli_json_text(o->output, strlen(o->output)),
+                                   "parameters", (json_int_t)r.parameters, "storage_from", r.from, "storage", r.to,
+                                   "bytes_from", (json_int_t)r.bytes_from, "bytes", (json_int_t)r.bytes_stored);
+        cli_print_json(r.vocab ? add_vocabulary(object, &r) : object);
+        return 0;
+    }
+    if (r.vocab)
+        note_vocabulary(o, &r);
+    cli_note("%s: %zu parameters stored as %s in %.2f MiB (%s: %.2f MiB)", o->output, r.parameters, r.to,
+             (double)r.bytes_stored / 0x1p20, r.from, (double)r.bytes_from / 0x1p20);
     return 0;
 }
 
@@ -171,6 +241,8 @@ static int run_command(int argc, char **argv) {
     aoe_convert_options_defaults(&o.convert);
     const cli_group groups[] = {
         CLI_GROUP("conversion", table, &o),
+        CLI_GROUP("vocabulary", vocabulary_table, &o),
+        CLI_GROUP("input files", cli_input_table, &o.convert.table),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
@@ -180,7 +252,8 @@ static int run_command(int argc, char **argv) {
                  "All commands read all data types. The settings, the tokenizer and the training information in\n"
                  "aoe.json are copied. If the data type is not changed, the weights are copied without any change.\n"
                  "--layers and --dims truncate the model to its first layers and to the first components of its\n"
-                 "embeddings. --take-layers selects layers by their indices.\n"
+                 "embeddings. --take-layers selects layers by their indices. --vocabulary and --vocab-size remove\n"
+                 "tokens from the vocabulary.\n"
                  "aoe convert FILE converts word vectors in GloVe format to a model that needs no training. FILE\n"
                  "contains one word and its vector per line, and may be compressed (.gz or .zst). The embedding of a\n"
                  "text is the mean of its word vectors; unknown words are skipped.\n",
@@ -188,6 +261,7 @@ static int run_command(int argc, char **argv) {
                     "  aoe convert small --dtype f32 -o for-others\n"
                     "  aoe convert model --layers 6 --dims 256 -o half\n"
                     "  aoe convert model --take-layers 0,2,4,6,8,10 -o student\n"
+                    "  aoe convert model --vocab-size 20000 --count-on texts.txt -o small\n"
                     "  aoe convert glove.840B.300d.txt.gz -o glove\n",
         CLI_GROUPS(groups),
         .max_operands = 1,
@@ -201,6 +275,8 @@ static int run_command(int argc, char **argv) {
         o.convert.storage = o.storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o.storage;
         o.convert.take_layers = o.take.n ? o.take.index : NULL;
         o.convert.n_take_layers = o.take.n;
+        o.convert.count_on = o.count_on.item;
+        o.convert.n_count_on = o.count_on.n;
         cli_set_quiet(o.general.quiet);
         const int file = is_file(&args);
         char *dir = file ? NULL : cli_find_model(args.n ? args.operand[0] : o.model);

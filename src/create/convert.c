@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "base/path.h"
 #include "create/convert.h"
+#include "create/reduce_vocabulary.h"
 #include "create/truncate.h"
 #include "model/open.h"
 #include "modeldir/cross_encoder.h"
@@ -73,6 +74,7 @@ void aoe_convert_options_defaults(aoe_convert_options *o) {
     if (!o)
         return;
     *o = (aoe_convert_options){.struct_size = sizeof *o, .storage = AOE_STORAGE_F32};
+    aoe_table_options_defaults(&o->table);
 }
 
 int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, const char *to, aoe_convert_result *result,
@@ -101,28 +103,56 @@ static int open_complete(aoe_model **m, aoe_context *ctx, const char *from, cons
     return aoei_model_open_for(m, ctx, from, &options, &mode, err);
 }
 
+/* Removes tokens from the truncated model t of m. v: the selected tokens, which must remain valid as long as t. */
+static int reduce_vocabulary(aoei_truncated_model *t, aoei_reduced_vocabulary *v, const aoe_model *m,
+                             const aoe_convert_options *o, aoe_error *err) {
+    const int rc = aoei_vocabulary_reduce(v, m, o, err);
+    json_t *config = rc ? NULL : aoei_reduced_config(v, t->contents.config_json);
+    if (rc || !config)
+        return rc ? rc : aoei_fail_nomem(err, v->rows);
+    return aoei_truncated_set_tokens(t, v->subset.old_id, v->rows, config, v->tokenizer, m->files.dir, err);
+}
+
+/* Writes the truncated copy of m to the directory `to`. reduces: 1: the options select tokens. */
+static int write_truncated(const aoe_model *m, const char *to, const aoe_convert_options *o, int reduces,
+                           aoe_convert_result *result, aoe_error *err) {
+    aoei_model_contents contents;
+    aoei_model_weight_reader rows;
+    aoei_truncated_model t;
+    aoei_reduced_vocabulary v = {.rows = 0};
+    aoei_model_contents_of(&contents, &rows, m, m->files.record, o->storage);
+    int rc = aoei_truncated_create(&t, &contents, m, o, err);
+    if (!rc && reduces)
+        rc = reduce_vocabulary(&t, &v, m, o, err);
+    if (!rc)
+        rc = aoei_convert_write(m, &t.contents, to, result, err);
+    if (!rc && reduces && result) {
+        result->vocab_from = v.subset.n;
+        result->vocab = v.subset.n_kept;
+        result->texts = v.texts;
+        result->tokens = v.tokens;
+        result->tokens_kept = v.tokens_kept;
+        result->tokens_after = v.tokens_after;
+    }
+    aoei_truncated_destroy(&t);
+    aoei_reduced_vocabulary_free(&v);
+    return rc;
+}
+
 int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *o, aoe_convert_result *result,
                 aoe_error *err) {
     AOEI_CHECK(err, ctx, from, to);
     AOEI_OPTIONS(aoe_convert_options, o, err);
     aoe_model *m;
-    int rc = aoei_convert_check(from, to, o, err);
-    if (rc || (rc = open_complete(&m, ctx, from, o->base, err)))
+    int reduces, rc = aoei_convert_check(from, to, o, err);
+    if (rc || (rc = aoei_vocabulary_check(&reduces, o, err)) || (rc = open_complete(&m, ctx, from, o->base, err)))
         return rc;
     if (aoei_is_language_model(&m->config, &m->files))
         aoei_log_write(
             &ctx->log, AOE_LOG_WARNING,
             "%s: the head that predicts tokens is not copied; the new model computes embeddings and is not a reranker", from);
-    if (!(rc = aoei_check_base_kept(m, to, err))) {
-        aoei_model_contents contents;
-        aoei_model_weight_reader rows;
-        aoei_truncated_model truncated;
-        aoei_model_contents_of(&contents, &rows, m, m->files.record, o->storage);
-        rc = aoei_truncated_create(&truncated, &contents, m, o, err);
-        if (!rc)
-            rc = aoei_convert_write(m, &truncated.contents, to, result, err);
-        aoei_truncated_destroy(&truncated);
-    }
+    if (!(rc = aoei_check_base_kept(m, to, err)))
+        rc = write_truncated(m, to, o, reduces, result, err);
     aoe_model_close(m);
     return rc;
 }

@@ -39,7 +39,17 @@ static size_t source_slot(const aoei_truncated_model *t, size_t slot) {
 
 static void truncated_rows(aoei_weight_reader *r, float *to, size_t slot, size_t first, size_t n) {
     aoei_truncated_model *t = (aoei_truncated_model *)(void *)((char *)r - offsetof(aoei_truncated_model, source));
-    t->all->rows(t->all, to, source_slot(t, slot), first, n);
+    if (slot != AOEI_W_WORD || !t->tokens) {
+        t->all->rows(t->all, to, source_slot(t, slot), first, n);
+        return;
+    }
+    const size_t cols = aoei_embed_width(&t->config);
+    for (size_t i = 0, run; i < n; i += run) {
+        const int32_t *token = t->tokens + first + i;
+        for (run = 1; i + run < n && token[run] == token[0] + (int32_t)run;)
+            run++;
+        t->all->rows(t->all, to + i * cols, AOEI_W_WORD, (size_t)token[0], run);
+    }
 }
 
 /* ------------------------------------------------------------------- layers */
@@ -54,8 +64,9 @@ static int check_indices(const size_t *take, size_t n, size_t layers, const char
                              "options.take_layers: there is no layer %zu; %s has %zu layer%s, with the indices 0 to %zu",
                              take[i], dir, layers, layers == 1 ? "" : "s", layers - 1);
         if (i && take[i] <= take[i - 1])
-            return aoei_fail(err, AOE_EARG, "options.take_layers: layer %zu %s layer %zu; list each layer once, in ascending order",
-                             take[i], take[i] == take[i - 1] ? "repeats" : "follows", take[i - 1]);
+            return aoei_fail(err, AOE_EARG,
+                             "options.take_layers: layer %zu %s layer %zu; list each layer once, in ascending order", take[i],
+                             take[i] == take[i - 1] ? "repeats" : "follows", take[i - 1]);
     }
     return AOE_OK;
 }
@@ -197,6 +208,30 @@ int aoei_truncated_create(aoei_truncated_model *t, const aoei_model_contents *co
     if (!rc)
         rc = choose_layers(t, m, o, err);
     return !rc && t->config.layers != m->config.layers ? set_layers(t, m, err) : rc;
+}
+
+/* ------------------------------------------------------------------- tokens */
+
+int aoei_truncated_set_tokens(aoei_truncated_model *t, const int32_t *tokens, size_t n, json_t *config,
+                              const aoe_tokenizer *tokenizer, const char *dir, aoe_error *err) {
+    aoei_encoder_config again;
+    json_decref(t->config_json);
+    t->config_json = config;
+    t->contents.config_json = config;
+    t->contents.tokenizer = tokenizer;
+    t->tokens = tokens;
+    t->config.vocab = n;
+    if (json_object_set_new(config, "vocab_size", json_integer((json_int_t)n)) ||
+        (json_object_get(config, "pad_vocab_size_multiple") &&
+         json_object_set_new(config, "pad_vocab_size_multiple", json_integer(1))))
+        return aoei_fail_nomem(err, strlen(dir));
+    if (!aoei_config_read(&again, config, "config.json", NULL) && again.vocab == n &&
+        again.position_offset == t->config.position_offset)
+        return AOE_OK;
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: the vocabulary of this model cannot be reduced: config.json of a %s model with %zu tokens would "
+                     "describe other positions or another number of tokens",
+                     dir, t->config.arch->model_type, n);
 }
 
 void aoei_truncated_destroy(aoei_truncated_model *t) {

@@ -192,6 +192,23 @@ int aoei_tokenizer_parse_vocab(aoe_tokenizer **out, const aoei_vocab_files *file
     return rc;
 }
 
+int aoei_tokenizer_from_files(aoe_tokenizer **out, const aoei_kept_file file[AOEI_FILE_COUNT], const char *dir,
+                              aoe_error *err) {
+    *out = NULL;
+    aoe_tokenizer *t = aoei_calloc(1, sizeof *t);
+    for (int i = 0; i < AOEI_FILE_COUNT; i++)
+        if (t)
+            t->file[i] = file[i];
+        else
+            aoei_free(file[i].data);
+    const int rc = t ? read_kept(t, dir, err) : aoei_fail_nomem(err, sizeof *t);
+    if (rc)
+        aoe_tokenizer_close(t);
+    else
+        *out = t;
+    return rc;
+}
+
 int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err) {
     for (int i = 0; i < AOEI_FILE_COUNT; i++) {
         if (!t->file[i].data)

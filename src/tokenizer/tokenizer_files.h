@@ -8,6 +8,7 @@
 
 #include "aoe.h"
 #include "base/log.h"
+#include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/tokenizer_vocab.h"
 
 /* Opens a tokenizer as aoe_tokenizer_open does. If the directory contains no tokenizer files, however, sets *t to NULL and
@@ -23,6 +24,10 @@ int aoei_tokenizer_parse_json(aoe_tokenizer **t, const char *data, size_t len, a
 /* Builds a tokenizer from the contents of vocabulary files, without tokenizer.json. The function copies the contents. `dir`
  * names the directory in messages. */
 int aoei_tokenizer_parse_vocab(aoe_tokenizer **t, const aoei_vocab_files *files, const char *dir, aoe_error *err);
+
+/* Builds a tokenizer from the contents of its files, in the order of tokenizer_file_names.h. The function takes ownership of
+ * the contents, even if it fails. `dir` names the directory in messages. Errors: those of aoe_tokenizer_open. */
+int aoei_tokenizer_from_files(aoe_tokenizer **t, const aoei_kept_file file[AOEI_FILE_COUNT], const char *dir, aoe_error *err);
 
 /* Writes byte-for-byte copies of the tokenizer's files into the directory dir, which must exist. The contents are in memory, so
  * the original files need not exist any more. */

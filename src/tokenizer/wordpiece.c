@@ -81,16 +81,20 @@ int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_wor
     return rc;
 }
 
-int aoei_wordpiece_is_continuation(const aoei_wordpiece *w, aoe_text token) {
+size_t aoei_wordpiece_prefix(const aoei_wordpiece *w, aoe_text token) {
     uint32_t node = AOEI_TRIE_ROOT;
     if (w->no_continuation || w->continuation == AOEI_TRIE_ROOT)
         return 0;
     for (size_t i = 0; i < token.len; i++) {
         node = aoei_trie_step(&w->vocab.trie, node, (unsigned char)token.data[i]) & ~AOEI_TRIE_END;
         if (node == AOEI_TRIE_ROOT || node == w->continuation)
-            return node != AOEI_TRIE_ROOT;
+            return node == AOEI_TRIE_ROOT ? 0 : i + 1;
     }
     return 0;
+}
+
+int aoei_wordpiece_is_continuation(const aoei_wordpiece *w, aoe_text token) {
+    return aoei_wordpiece_prefix(w, token) > 0;
 }
 
 int aoei_wordpiece_finish(aoei_wordpiece *w, const char *unk, size_t unk_len, const char *prefix, size_t prefix_len,

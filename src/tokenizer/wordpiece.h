@@ -35,6 +35,8 @@ int aoei_wordpiece_read(aoei_wordpiece *w, const json_t *section, const char *fi
  * unknown token. */
 int aoei_wordpiece_encode(const aoei_wordpiece *w, const char *s, const aoei_words *words, size_t stop, aoei_token_list *out,
                           aoe_error *err);
+/* Returns the length in bytes of the prefix of continuation pieces if the token begins with it, otherwise 0. */
+size_t aoei_wordpiece_prefix(const aoei_wordpiece *w, aoe_text token);
 /* Returns 1 if the token begins with the prefix of continuation pieces. */
 int aoei_wordpiece_is_continuation(const aoei_wordpiece *w, aoe_text token);
 void aoei_wordpiece_free(aoei_wordpiece *w);
