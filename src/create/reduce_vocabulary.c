@@ -133,7 +133,8 @@ typedef struct reducer {
     const aoe_model *m;
     const aoe_convert_options *o;
     aoei_token_subset *subset;
-    uint64_t *count; /* [subset->n] occurrences of each token in the texts, and 1 for the tokens of the file; owned */
+    uint64_t *count; /* [subset->n] number of occurrences of each token in the texts, owned */
+    uint8_t *used;   /* [subset->n] 1: the token is in the file options.vocabulary, or occurs in the texts; owned */
     aoe_error *err;
 } reducer;
 
@@ -143,37 +144,34 @@ static int add(const reducer *r, int32_t id) {
     return rc < 0 ? rc : 0;
 }
 
-/* Adds the token on a line of the file. seen: [subset->n] 1 for the tokens of the lines before. */
-static int add_line(const reducer *r, uint8_t *seen, const aoei_lines *l, const aoei_line *line) {
+/* Adds the token on a line of the file. */
+static int add_line(const reducer *r, const aoei_lines *l, const aoei_line *line) {
     char shown[AOEI_EXCERPT];
     const aoe_text token = {line->data, line->len};
     const int32_t id = aoei_tokenizer_id(r->m->tokenizer, token.data, token.len);
     const char *problem = !token.len                             ? "the line is empty; remove the line"
                           : id < 0 || (size_t)id >= r->subset->n ? "is not a token of the model; correct or remove the line"
-                          : seen[id]                             ? "occurs twice; remove one of the lines"
+                          : r->used[id]                          ? "occurs twice; remove one of the lines"
                                                                  : NULL;
     if (problem && !token.len)
         return aoei_fail(r->err, AOE_EFORMAT, "%s:%zu: %s", aoei_lines_name(l), line->number, problem);
     if (problem)
         return aoei_fail(r->err, AOE_EFORMAT, "%s:%zu: '%s' %s", aoei_lines_name(l), line->number, aoei_excerpt(shown, token),
                          problem);
-    seen[id] = 1;
-    r->count[id] += r->count[id] == 0;
+    r->used[id] = 1;
     return add(r, id);
 }
 
 /* Adds the tokens of the file options.vocabulary. */
 static int add_file(const reducer *r) {
-    uint8_t *seen = aoei_calloc(r->subset->n + 1, sizeof *seen);
     aoei_lines *l = NULL;
     aoei_line line = {.number = 0};
-    int rc = seen ? aoei_lines_open(&l, r->o->vocabulary, r->err) : aoei_fail_nomem(r->err, r->subset->n);
+    int rc = aoei_lines_open(&l, r->o->vocabulary, r->err);
     while (!rc && (rc = aoei_lines_next(l, &line, r->err)) == 1)
-        rc = add_line(r, seen, l, &line);
+        rc = add_line(r, l, &line);
     if (!rc && !line.number)
         rc = aoei_fail(r->err, AOE_EFORMAT, "%s: the file contains no tokens; write one token per line", r->o->vocabulary);
     aoei_lines_close(l);
-    aoei_free(seen);
     return rc;
 }
 
@@ -253,18 +251,34 @@ static int add_frequent(const reducer *r) {
     return rc < 0 ? rc : 0;
 }
 
-/* Selects all tokens. */
-static int select_tokens(reducer *r, aoei_reduced_vocabulary *v) {
-    const char *dir = r->m->files.dir;
-    int rc;
-    if (!(r->count = aoei_calloc(r->subset->n + 1, sizeof *r->count)))
-        return aoei_fail_nomem(r->err, r->subset->n * sizeof *r->count);
-    if ((rc = count_files(r->m, r->m->tokenizer, r->o, r->count, &v->texts, &v->tokens, r->err)) ||
-        (rc = aoei_subset_add_settings(r->subset, dir, r->err)) || (rc = add_config_ids(r)) || (rc = add_prompts(r)) ||
-        (r->o->vocabulary && (rc = add_file(r))) || (rc = aoei_token_subset_add_alphabet(r->subset, r->count, r->err)) ||
-        (r->o->vocab_size && (rc = add_frequent(r))))
+/* Adds the tokens that are always kept and those of the file. The texts have been counted. */
+static int add_required(const reducer *r) {
+    int rc = aoei_subset_add_settings(r->subset, r->m->files.dir, r->err);
+    if (rc || (rc = add_config_ids(r)) || (rc = add_prompts(r)) || (r->o->vocabulary && (rc = add_file(r))))
         return rc;
-    return aoei_token_subset_number(r->subset, r->err);
+    for (size_t i = 0; i < r->subset->n; i++)
+        r->used[i] |= r->count[i] > 0;
+    return aoei_token_subset_add_alphabet(r->subset, r->used, r->err);
+}
+
+/* Selects all tokens and counts the texts. */
+static int select_tokens(reducer *r, aoei_reduced_vocabulary *v) {
+    const size_t n = r->subset->n;
+    r->count = aoei_calloc(n + 1, sizeof *r->count);
+    r->used = aoei_calloc(n + 1, sizeof *r->used);
+    int rc = r->count && r->used ? count_files(r->m, r->m->tokenizer, r->o, r->count, &v->texts, &v->tokens, r->err)
+                                 : aoei_fail_nomem(r->err, n * sizeof *r->count);
+    if (!rc)
+        rc = add_required(r);
+    if (!rc && r->o->vocab_size)
+        rc = add_frequent(r);
+    if (!rc)
+        rc = aoei_token_subset_number(r->subset, r->err);
+    for (size_t i = 0; i < n && !rc; i++)
+        v->tokens_kept += r->subset->keep[i] ? (size_t)r->count[i] : 0;
+    aoei_free(r->count);
+    aoei_free(r->used);
+    return rc;
 }
 
 /* Checks that the vocabulary of the model can be reduced. */
@@ -293,9 +307,6 @@ int aoei_vocabulary_reduce(aoei_reduced_vocabulary *v, const aoe_model *m, const
         rc = aoei_token_subset_create(&v->subset, m->tokenizer, m->files.dir, err);
     if (!rc)
         rc = select_tokens(&r, v);
-    for (size_t i = 0; i < v->subset.n && !rc; i++)
-        v->tokens_kept += v->subset.keep[i] ? (size_t)r.count[i] : 0;
-    aoei_free(r.count);
     if (rc || (rc = aoei_subset_tokenizer(&v->tokenizer, &v->subset, m->files.dir, err)) ||
         (rc = count_files(m, v->tokenizer, o, NULL, &texts, &v->tokens_after, err)))
         return rc;

@@ -202,9 +202,10 @@ static int subset_merges(json_t **out, const editor *e, json_t *array) {
 /* Returns 1 if a line of vocab.txt or merges.txt is in the subset. number: line number, counted from 0. */
 typedef int (*line_fn)(const editor *e, aoe_text line, size_t number);
 
+/* Without tokenizer.json, the line number is the id of the token, and only the last line of a token has an effect. */
 static int keeps_token_line(const editor *e, aoe_text line, size_t number) {
-    (void)number;
-    return new_id(e, line.data, line.len) >= 0;
+    const int32_t id = aoei_vocab_id(aoei_subword_vocab(&e->s->t->model), line.data, line.len);
+    return id >= 0 && e->s->keep[id] && (e->s->t->file[AOEI_FILE_TOKENIZER_JSON].data || (size_t)id == number);
 }
 
 static int keeps_merge_line(const editor *e, aoe_text line, size_t number) {

@@ -187,7 +187,7 @@ static int add_bytes(aoei_token_subset *s, aoe_error *err) {
     return rc < 0 ? rc : 0;
 }
 
-int aoei_token_subset_add_alphabet(aoei_token_subset *s, const uint64_t *used, aoe_error *err) {
+int aoei_token_subset_add_alphabet(aoei_token_subset *s, const uint8_t *used, aoe_error *err) {
     const aoei_vocab *v = vocab_of(s);
     uint8_t *set = aoei_calloc(CODE_POINTS / 8, sizeof *set);
     int rc = set ? add_bytes(s, err) : aoei_fail_nomem(err, CODE_POINTS / 8);
