@@ -87,8 +87,8 @@ static const cli_option table[] = {
      .offset = offsetof(options, take),
      .parse = parse_layers,
      .excludes = "layers",
-     .help = "keep only the layers with these indices, counted from 0 and in ascending order, for example as the start of "
-             "training a smaller model with aoe train --teacher. Requires a transformer",
+     .help = "keep only the layers with these indices, counted from 0 and in ascending order, for example for the start model "
+             "of aoe train --teacher. Requires a transformer",
      .fallback = "all layers"},
     {.name = "dims",
      .kind = CLI_SIZE,

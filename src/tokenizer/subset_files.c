@@ -218,6 +218,7 @@ static int keeps_merge_line(const editor *e, aoe_text line, size_t number) {
 static int subset_lines(aoei_kept_file *out, const editor *e, const aoei_kept_file *from, line_fn keeps) {
     aoei_buffer b = {0};
     size_t number = 0;
+    aoei_buffer_reserve(&b, from->size);
     for (size_t start = 0; start < from->size; number++) {
         const char *newline = memchr(from->data + start, '\n', from->size - start);
         const size_t end = newline ? (size_t)(newline - from->data) : from->size;
@@ -229,7 +230,7 @@ static int subset_lines(aoei_kept_file *out, const editor *e, const aoei_kept_fi
         }
         start = end + 1;
     }
-    if (b.failed || !b.data) {
+    if (b.failed) {
         aoei_buffer_free(&b);
         return fail_nomem(e);
     }

@@ -323,6 +323,39 @@ static void converting_without_memory(void **state) {
     test_dir_remove(dir);
 }
 
+/* Converts a model to a model with one of its layers and with some of its tokens. */
+static int reduce_once(void *dir) {
+    static const size_t layer = 1;
+    char *from = test_path(dir, "wide"), *to = test_path(dir, "made"), *texts = test_path(dir, "texts.txt");
+    const char *path = texts;
+    aoe_convert_options o;
+    aoe_convert_options_defaults(&o);
+    o.force = 1;
+    o.take_layers = &layer;
+    o.n_take_layers = 1;
+    o.vocab_size = 16;
+    o.count_on = &path;
+    o.n_count_on = 1;
+    const int rc = aoe_convert(ctx, from, to, &o, NULL, NULL);
+    assert_true(rc || aoei_is_model_dir(to));
+    free(from);
+    free(to);
+    free(texts);
+    return rc;
+}
+
+static void reducing_without_memory(void **state) {
+    (void)state;
+    char *dir = test_dir_create(), *from = test_path(dir, "wide");
+    assert_int_equal(aoei_make_dir(from, NULL), 0);
+    test_model_write(from, NULL);
+    free(test_write_text(dir, "texts.txt", "a b\nc\n"));
+    free(test_write_text(from, "aoe.json", "{\"format_version\": 1, \"prompts\": {\"default\": \"q: {text}\"}}"));
+    assert_true(test_alloc_failures_published(reduce_once, dir, 0) > 100);
+    free(from);
+    test_dir_remove(dir);
+}
+
 static int average_once(void *dir) {
     char *from = test_path(dir, "one"), *other = test_path(dir, "two"), *to = test_path(dir, "made");
     int rc = aoe_average(ctx, (const char *const[]){from, other}, 2, to, NULL, NULL, NULL);
@@ -377,6 +410,7 @@ int main(void) {
         cmocka_unit_test(saving_to_a_new_directory),
         cmocka_unit_test(making_without_memory),
         cmocka_unit_test(converting_without_memory),
+        cmocka_unit_test(reducing_without_memory),
         cmocka_unit_test(averaging_without_memory),
     };
     test_use_memory();

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Fuzzes tokenizer.json and tokenizer_config.json. One input contains both files, separated by U+0001; tokenizer_config.json
  * may be missing. If the files are accepted, the tokenizer must encode texts to non-negative ids. Otherwise, there must be an
- * error message of one line. No block may be leaked.
+ * error message of one line. A smaller tokenizer with some of the tokens must have these tokens, or must be rejected. No block
+ * may be leaked.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../support/support.h"
 #include "base/alloc.h"
+#include "tokenizer/subset_files.h"
+#include "tokenizer/token_subset.h"
 #include "tokenizer/tokenizer_files.h"
 
 static void use(const aoe_tokenizer *t) {
@@ -29,6 +32,33 @@ static void use(const aoe_tokenizer *t) {
     aoe_ids_free(&ids);
 }
 
+/* Creates a smaller tokenizer with every second token, and encodes a text with it. */
+static void reduce(const aoe_tokenizer *t) {
+    aoei_token_subset s;
+    aoe_tokenizer *small = NULL;
+    aoe_error err = {0};
+    int rc = aoei_token_subset_create(&s, t, "dir", &err);
+    if (!rc)
+        rc = aoei_subset_add_settings(&s, "dir", &err);
+    uint8_t *used = calloc(s.n + 1, 1);
+    for (size_t i = 0; i < s.n && !rc && used; i += 2) {
+        used[i] = 1;
+        rc = aoei_token_subset_add(&s, (int32_t)i, SIZE_MAX, &err) < 0;
+    }
+    if (!rc && used)
+        rc = aoei_token_subset_add_alphabet(&s, used, &err);
+    if (!rc && !(rc = aoei_token_subset_number(&s, &err)))
+        rc = aoei_subset_tokenizer(&small, &s, "dir", &err);
+    if (rc != err.code || (rc == 0) != (small != NULL) || (rc && strncmp(err.message, "dir", 3) != 0) ||
+        (small && aoe_tokenizer_vocab_size(small) != s.n_kept))
+        abort();
+    free(used);
+    if (small)
+        use(small);
+    aoe_tokenizer_close(small);
+    aoei_token_subset_free(&s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t live = aoei_alloc_live();
     aoe_tokenizer *t;
@@ -39,8 +69,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int rc = aoei_tokenizer_parse_json(&t, json, len, config, "input", &err);
     if (rc != err.code || (rc == 0) != (t != NULL) || (rc && !strstr(err.message, "input")))
         abort();
-    if (t)
+    if (t) {
         use(t);
+        reduce(t);
+    }
     aoe_tokenizer_close(t);
     if (aoei_alloc_live() != live)
         abort();
