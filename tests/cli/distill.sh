@@ -24,7 +24,7 @@ tr -d ' \n' <one/aoe.json | grep -o '"kept_parts":[^]]*],"dropped_parts":[^]]*]'
 is_absent one/2_Dense
 # A map that is kept is a dense layer, and the embeddings have the size of the vectors of the teacher.
 distill kept --teacher big --teacher-map kept --vector-loss squares --batch-size 16 2>&1 | grep '^saved'
-"$AOE" info -m kept | grep 'embedding size\|dense layer' | sed 's/  */ /g'
+"$AOE" info -m kept | grep 'embedding size\|^modules' | sed 's/  */ /g'
 tr -d ' \n' <kept/modules.json | grep -o '"type":"[^"]*"'
 tr -d ' \n' <kept/aoe.json | grep -o '"kept_parts":[^]]*],"dropped_parts":[^]]*]'
 # The second run reads all vectors from the cache, and its result is equal.
