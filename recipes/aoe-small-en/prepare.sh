@@ -96,7 +96,7 @@ beir() { # beir FOLDER QUERIES: rows "query TAB document" as a BEIR data set; on
     mkdir -p "$AOE_WORK/$1/qrels"
     awk -F '\t' -v queries="$2" -v folder="$AOE_WORK/$1" '
         function string(text) {
-            gsub(/\\/, "\\\\", text)
+            gsub(/\\/, "&&", text)
             gsub(/"/, "\\\"", text)
             gsub(/[\001-\037]/, " ", text)
             return "\"" text "\""
