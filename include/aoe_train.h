@@ -165,7 +165,9 @@ typedef enum aoe_train_event_kind {
     AOE_TRAIN_STEP,       /* an optimizer step is complete */
     AOE_TRAIN_EVAL,       /* an evaluation on the dev set is complete */
     AOE_TRAIN_CHECKPOINT, /* a checkpoint is complete on disk: path is set */
-    AOE_TRAIN_DONE        /* the model is in the output directory */
+    AOE_TRAIN_DONE,       /* the model is in the output directory */
+    AOE_TRAIN_EMBED /* before the first step: a teacher has embedded some of the training texts; texts, all_texts, seconds,
+                       seconds_left and path are set */
 } aoe_train_event_kind;
 
 typedef struct aoe_train_event {
@@ -182,10 +184,13 @@ typedef struct aoe_train_event {
     size_t best_step;             /* number of completed steps at best_score */
     size_t pairs;                 /* START: number of training examples */
     double ibn_threshold;         /* START: threshold in use */
-    const char *path;             /* CHECKPOINT: directory, borrowed for the call; otherwise NULL */
+    size_t texts, all_texts;      /* EMBED: number of texts that the teacher has embedded; number of all training texts */
+    const char *path; /* CHECKPOINT: directory of the checkpoint; EMBED: directory of the teacher; borrowed for the call.
+                         Otherwise NULL */
 } aoe_train_event;
 
-/* Returns 0 to continue. Otherwise training writes a checkpoint, and aoe_train returns AOE_ECANCELLED. */
+/* Returns 0 to continue. Otherwise training writes a checkpoint, unless it has not started yet (EMBED), and aoe_train returns
+ * AOE_ECANCELLED. */
 typedef int (*aoe_train_fn)(void *user, const aoe_train_event *event);
 /* Sets *score to the score of the model that is being trained, which is the model of the embedder `e`. A higher score is
  * better. Returns 0, or sets *err and returns an error code. */

@@ -162,6 +162,7 @@ static int run_command(int argc, char **argv) {
             .format_best = format_best,
             .best = best,
             .run = run,
+            .keeps_vectors = j.o.t.teacher_cache != NULL,
         };
         cli_set_quiet(j.o.general.quiet);
         code = cli_train_config_resolve(&j.o) ? 1 : cli_training_run(&t, &j.o.t.args, &j.o.general);

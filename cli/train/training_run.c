@@ -9,6 +9,7 @@
 #include "cli/common/interrupt.h"
 
 static void start(cli_training *t, const aoe_train_event *e) {
+    cli_progress_end(&t->progress);
     t->describe(t->own, e);
     if (e->step)
         cli_note("resuming after step %zu", e->step);
@@ -71,6 +72,16 @@ static void print_result(cli_training *t, const aoe_train_event *e) {
     printf("the model is in %s\n", t->output);
 }
 
+/* Shows the progress of a teacher, which embeds the training texts before the first step. */
+static void show_teacher(cli_training *t, const aoe_train_event *e) {
+    if (e->texts <= t->embedded || !t->embedded) { /* another teacher */
+        cli_progress_end(&t->progress);
+        cli_progress_begin(&t->progress, "embedding with the teacher", "texts", 0);
+    }
+    t->embedded = e->texts;
+    cli_progress_update(&t->progress, e->texts, e->all_texts, NULL, e->seconds_left, NULL);
+}
+
 static int on_event(void *user, const aoe_train_event *e) {
     cli_training *t = user;
     t->last = *e;
@@ -86,6 +97,9 @@ static int on_event(void *user, const aoe_train_event *e) {
         print_evaluation(t, e);
         break;
     case AOE_TRAIN_CHECKPOINT:
+        break;
+    case AOE_TRAIN_EMBED:
+        show_teacher(t, e);
         break;
     case AOE_TRAIN_DONE:
         print_result(t, e);
@@ -106,7 +120,12 @@ int cli_training_run(cli_training *t, aoe_training_args *args, const cli_general
     cli_watch_interrupts();
     int code = t->run(t->own, ctx, &err);
     cli_progress_end(&t->progress);
-    if (code == AOE_ECANCELLED && cli_interrupted()) {
+    if (code == AOE_ECANCELLED && cli_interrupted() && t->last.kind == AOE_TRAIN_EMBED) {
+        cli_message("aoe: stopped before the first step; run the same command again%s",
+                    t->keeps_vectors ? ", which continues with the embeddings in --teacher-cache"
+                                     : " (--teacher-cache DIR keeps the embeddings of the teacher)");
+        code = 128 + cli_interrupted();
+    } else if (code == AOE_ECANCELLED && cli_interrupted()) {
         cli_message("aoe: stopped after step %zu of %zu; run the same command with --resume to continue", t->last.step,
                     t->last.steps);
         code = 128 + cli_interrupted();

@@ -31,6 +31,8 @@ typedef struct cli_training {
     const char *output; /* output directory, borrowed */
     cli_progress progress;
     aoe_train_event last; /* the last event; its field `path` is not valid */
+    int keeps_vectors;    /* 1: the embeddings of the teachers are stored in a cache */
+    size_t embedded;      /* number of texts that the current teacher has embedded */
     size_t evaluations;   /* number of evaluations that were printed */
     double rate;          /* training speed in tokens per second, an exponential moving average over the steps */
 } cli_training;

@@ -285,7 +285,7 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, err);
     if (!code && p->has_teacher && !p->only_checks)
-        code = aoei_teacher_embed(&p->teacher, t->ctx, files, n, t->o->batch_tokens, err);
+        code = aoei_teacher_embed(&p->teacher, t->ctx, t->o, files, n, err);
     for (size_t i = 0; files && i < n; i++)
         aoei_examples_free(&files[i]);
     aoei_free(files);

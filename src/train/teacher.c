@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Computes the embeddings of all training texts by the teachers in blocks, reads them from the cache or adds them to it, and
- * logs the progress.
+ * reports the progress.
  */
 #include "train/teacher.h"
 
@@ -18,10 +18,9 @@
 #include <string.h>
 
 enum {
-    BLOCK = 16384, /* texts of a block of the cache */
-    CALL = 2048    /* texts per call of aoe_embed */
+    BLOCK = 4096, /* texts of a block of the cache */
+    CALL = 2048   /* texts per call of aoe_embed */
 };
-#define LOG_EVERY 10.0 /* seconds between progress messages */
 
 struct aoei_teacher_vectors {
     float *vector;            /* [texts, dims] embeddings; owned; NULL: there is a cache */
@@ -31,16 +30,17 @@ struct aoei_teacher_vectors {
 
 /* State of the computation of the embeddings of one teacher. */
 typedef struct teacher_job {
-    aoei_teacher *t;           /* borrowed */
-    aoei_teacher_model *model; /* the teacher; borrowed */
-    aoe_context *ctx;          /* context for computations and log messages; borrowed */
-    aoe_embedder *embedder;    /* embedder that uses the teacher model; owned */
-    aoe_text_info *info;       /* [CALL] information about each text of a call; owned */
-    float *computed;           /* [BLOCK, dims] embeddings of a block that is not in the cache; owned */
-    uint64_t key;              /* hash of the teacher, with which the keys of blocks start */
-    size_t embedded, total;    /* number of texts embedded or read so far, and number of texts in all files */
-    size_t found;              /* number of texts read from the cache */
-    double logged;             /* time of the last progress message in seconds */
+    aoei_teacher *t;               /* borrowed */
+    aoei_teacher_model *model;     /* the teacher; borrowed */
+    aoe_context *ctx;              /* context for computations and log messages; borrowed */
+    aoe_embedder *embedder;        /* embedder that uses the teacher model; owned */
+    aoe_text_info *info;           /* [CALL] information about each text of a call; owned */
+    float *computed;               /* [BLOCK, dims] embeddings of a block that is not in the cache; owned */
+    uint64_t key;                  /* hash of the teacher, with which the keys of blocks start */
+    size_t embedded, total;        /* number of texts embedded or read so far, and number of texts in all files */
+    size_t found;                  /* number of texts read from the cache */
+    const aoe_training_args *args; /* event callback and tokens per batch; borrowed */
+    double start;                  /* time of the start in seconds */
 } teacher_job;
 
 static int open_model(aoei_teacher_model *m, aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_error *err) {
@@ -88,13 +88,24 @@ static int fail_text(const teacher_job *w, const aoei_examples *e, size_t first,
     return aoei_fail(err, code, "%s:%zu: the teacher: %s", e->name, aoei_examples_line(e, first + failed), inner->message);
 }
 
-/* Adds n texts to the number of processed texts and logs the progress. */
-static void count_texts(teacher_job *w, size_t n) {
+/* Adds n texts to the number of embedded texts, and reports it. Errors: AOE_ECANCELLED if the event callback requested to stop.
+ */
+static int count_texts(teacher_job *w, size_t n, aoe_error *err) {
     w->embedded += n;
-    if (aoei_now() - w->logged < LOG_EVERY)
-        return;
-    aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu texts embedded", w->model->dir, w->embedded, w->total);
-    w->logged = aoei_now();
+    const double seconds = aoei_now() - w->start, computed = (double)(w->embedded - w->found);
+    const aoe_train_event e = {.kind = AOE_TRAIN_EMBED,
+                               .accuracy = (double)NAN,
+                               .score = (double)NAN,
+                               .best_score = (double)NAN,
+                               .texts = w->embedded,
+                               .all_texts = w->total,
+                               .seconds = seconds,
+                               .seconds_left =
+                                   computed > 0 ? seconds / computed * (double)(w->total - w->embedded) : (double)NAN,
+                               .path = w->model->dir};
+    return w->args->event && w->args->event(w->args->event_user, &e)
+               ? aoei_fail(err, AOE_ECANCELLED, "stopped while %s embedded the training texts", w->model->dir)
+               : AOE_OK;
 }
 
 /* Computes the embeddings of the texts [first, first + n) of a file. vectors: [n, dims] receives the embeddings. */
@@ -112,7 +123,9 @@ static int embed_texts(teacher_job *w, const aoei_examples *e, size_t first, siz
                     err, AOE_EFORMAT,
                     "%s:%zu: a text has no token in the teacher's vocabulary, so its embedding would be zero; remove the row",
                     e->name, aoei_examples_line(e, from + i));
-        count_texts(w, texts);
+        const int stopped = count_texts(w, texts, err);
+        if (stopped)
+            return stopped;
     }
     return AOE_OK;
 }
@@ -150,8 +163,7 @@ static int embed_block(teacher_job *w, const aoei_examples *e, size_t first, siz
     int code = aoei_cached_block_open(b, w->t->cache, key, n, dims, err);
     if (code || b->file) {
         w->found += n;
-        count_texts(w, n);
-        return code;
+        return code ? code : count_texts(w, n, err);
     }
     if (!w->computed)
         w->computed = aoei_malloc_array(BLOCK, dims * sizeof *w->computed);
@@ -178,9 +190,9 @@ static int embed_file_cached(teacher_job *w, const aoei_examples *e, aoei_teache
 /* ------------------------------------------------------------ all teachers */
 
 /* Computes the embeddings of all files by one teacher, and closes its model. */
-static int embed_all(teacher_job *w, const aoei_examples *files, size_t batch_tokens, aoe_error *err) {
+static int embed_all(teacher_job *w, const aoei_examples *files, aoe_error *err) {
     const aoei_teacher *t = w->t;
-    const aoe_embedder_options o = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = batch_tokens};
+    const aoe_embedder_options o = {.struct_size = sizeof(aoe_embedder_options), .batch_tokens = w->args->batch_tokens};
     int code = aoe_embedder_create(&w->embedder, w->model->model, &o, err);
     w->info = aoei_malloc_array(CALL, sizeof *w->info);
     w->model->vectors = aoei_calloc(t->files, sizeof *w->model->vectors);
@@ -207,7 +219,7 @@ static int embed_all(teacher_job *w, const aoei_examples *files, size_t batch_to
     return code;
 }
 
-int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *files, size_t n, size_t batch_tokens,
+int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoe_training_args *args, const aoei_examples *files, size_t n,
                        aoe_error *err) {
     int code = AOE_OK;
     size_t total = 0;
@@ -215,8 +227,8 @@ int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *f
     for (size_t i = 0; i < n; i++)
         total += files[i].n_texts;
     for (size_t i = 0; i < t->n && !code; i++) {
-        teacher_job w = {.t = t, .model = &t->model[i], .ctx = ctx, .total = total, .logged = aoei_now()};
-        code = embed_all(&w, files, batch_tokens, err);
+        teacher_job w = {.t = t, .model = &t->model[i], .ctx = ctx, .total = total, .args = args, .start = aoei_now()};
+        code = embed_all(&w, files, err);
     }
     return code;
 }

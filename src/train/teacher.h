@@ -36,10 +36,12 @@ typedef struct aoei_teacher {
  * if a model has no tokenizer, and the errors of aoe_model_open. */
 int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *const *dirs, aoe_dtype dtype, const char *cache,
                       aoe_error *err);
-/* Computes the embeddings of the texts in n files, and then closes the models. Errors:
+/* Computes the embeddings of the texts in n files, and then closes the models. args: the event callback receives the progress
+ * (AOE_TRAIN_EMBED). Errors:
  * - AOE_EFORMAT if the vocabulary of a teacher contains no token of a text; the message contains the file and line
+ * - AOE_ECANCELLED if the event callback requested to stop
  * - AOE_ENUMERIC, AOE_ENOMEM, AOE_EIO, AOE_ENOSPC */
-int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoei_examples *files, size_t n, size_t batch_tokens,
+int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoe_training_args *args, const aoei_examples *files, size_t n,
                        aoe_error *err);
 /* Copies the vector of a text to out[t->dims]. */
 void aoei_teacher_read(const aoei_teacher *t, size_t file, size_t text, float *out);

@@ -92,7 +92,7 @@ int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, ui
     return AOE_OK;
 }
 
-static const char *const kind_names[] = {"start", "step", "eval", "checkpoint", "done"};
+static const char *const kind_names[] = {"start", "step", "eval", "checkpoint", "done", "embed"};
 
 static int set_real(json_t *o, const char *key, double v) {
     return isfinite(v) ? json_object_set_new(o, key, json_real(v)) : 0;

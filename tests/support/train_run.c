@@ -19,7 +19,7 @@
 
 static int on_event(void *user, const aoe_train_event *e) {
     train_run *r = user;
-    if (r->n < TRAIN_EVENTS)
+    if (r->n < TRAIN_EVENTS && e->kind != AOE_TRAIN_EMBED)
         r->events[r->n++] = *e;
     if (r->stop_kind != (int)e->kind || r->stop_step != e->step)
         return 0;

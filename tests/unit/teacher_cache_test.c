@@ -22,14 +22,24 @@
 #include "train/teacher.h"
 #include "train/teacher_cache.h"
 
-enum { BLOCK = 16384 /* texts of a file */, MAX_DIMS = 32 };
+enum { BLOCK = 4096 /* texts of a file */, MAX_DIMS = 32 };
 
 /* Two teachers with 20 and 12 components, a directory for the cache, and the numbers in the messages of the last call. */
 typedef struct fixture {
     char *dir, *cache, *teacher[2]; /* owned */
     aoe_context *ctx;
     size_t found, total; /* "FOUND of TOTAL embeddings were in the cache", added over the teachers */
+    size_t reported;     /* number of texts in the last event */
+    size_t stop_at;      /* the event callback stops the computation after this number of texts; 0: never */
 } fixture;
+
+static int on_event(void *user, const aoe_train_event *e) {
+    fixture *f = user;
+    assert_int_equal(e->kind, AOE_TRAIN_EMBED);
+    assert_true(e->texts > 0 && e->texts <= e->all_texts && e->seconds >= 0 && aoei_exists(e->path));
+    f->reported = e->texts;
+    return f->stop_at && e->texts >= f->stop_at;
+}
 
 static void on_log(void *user, aoe_log_level level, const char *message) {
     fixture *f = user;
@@ -84,8 +94,13 @@ static int embed(fixture *f, aoei_teacher *t, const char *const *teachers, const
                  size_t n, aoe_error *err) {
     const char *dirs[AOE_MAX_TEACHERS] = {teachers[0], teachers[1]};
     f->found = f->total = 0;
+    aoe_training_args args;
+    aoe_training_args_defaults(&args);
+    args.batch_tokens = 256;
+    args.event = on_event;
+    args.event_user = f;
     const int code = aoei_teacher_open(t, f->ctx, dirs, AOE_DTYPE_F32, cache, err);
-    return code ? code : aoei_teacher_embed(t, f->ctx, files, n, 256, err);
+    return code ? code : aoei_teacher_embed(t, f->ctx, &args, files, n, err);
 }
 
 /* Asserts that the vectors of all texts are equal. */
@@ -207,8 +222,8 @@ static void keys(void **state) {
     end(&f);
 }
 
-/* If the second of two files cannot be written, the first one is in the cache, and the next run continues with the second. The
- * last file of a list of texts contains fewer texts. */
+/* If the second of two files cannot be written, or if the computation is stopped before it, the first one is in the cache, and
+ * the next run continues with the second. The last file of a list of texts contains fewer texts. */
 static void interruption(void **state) {
     enum { EXTRA = 5, N = BLOCK + EXTRA };
     fixture f;
@@ -237,9 +252,16 @@ static void interruption(void **state) {
     assert_non_null(strstr(err.message, f.cache));
     aoei_teacher_destroy(&t);
     assert_int_equal(test_count_entries(f.cache), 1);
+    assert_int_equal(aoei_remove_tree(f.cache, NULL), 0);
+    f.stop_at = BLOCK + 1; /* the texts of the first file have been embedded, and those of the second one are */
+    assert_int_equal(embed(&f, &t, teachers, f.cache, &e, 1, &err), AOE_ECANCELLED);
+    assert_non_null(strstr(err.message, f.teacher[1]));
+    aoei_teacher_destroy(&t);
+    assert_int_equal(test_count_entries(f.cache), 1);
+    f.stop_at = 0;
     if (embed(&f, &t, teachers, f.cache, &e, 1, &err))
         fail_msg("%s", err.message);
-    assert_true(f.found == BLOCK && f.total == N);
+    assert_true(f.found == BLOCK && f.total == N && f.reported == N);
     assert_int_equal(embed(&f, &plain, teachers, NULL, &e, 1, &err), 0);
     for (size_t i = BLOCK - 3; i < N; i++) {
         float x[12], y[12];
