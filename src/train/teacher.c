@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "model/fingerprint.h"
 #include "train/teacher_cache.h"
 
@@ -72,7 +73,7 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *const *dirs
         code = open_model(&t->model[i], ctx, dirs[i], dtype, err);
         t->dims += t->model[i].dims;
     }
-    if (!code && cache && (code = aoei_make_dir(cache, err)))
+    if (!code && cache && !aoei_is_dir(cache) && (code = aoei_check_writable_dir(cache, err)))
         aoei_error_prefix(err, "options.teacher_cache");
     return code;
 }
@@ -221,9 +222,11 @@ static int embed_all(teacher_job *w, const aoei_examples *files, aoe_error *err)
 
 int aoei_teacher_embed(aoei_teacher *t, aoe_context *ctx, const aoe_training_args *args, const aoei_examples *files, size_t n,
                        aoe_error *err) {
-    int code = AOE_OK;
     size_t total = 0;
     t->files = n;
+    int code = t->cache ? aoei_make_dir(t->cache, err) : AOE_OK;
+    if (code)
+        aoei_error_prefix(err, "options.teacher_cache");
     for (size_t i = 0; i < n; i++)
         total += files[i].n_texts;
     for (size_t i = 0; i < t->n && !code; i++) {

@@ -32,8 +32,9 @@ typedef struct aoei_teacher {
 } aoei_teacher;
 
 /* Opens the teachers in the list `dirs`, whose end is NULL or the AOE_MAX_TEACHERS-th element. cache: directory for the
- * embeddings, which is created, or NULL. The caller calls aoei_teacher_destroy even if this function fails. Errors: AOE_ENOENT
- * if a model has no tokenizer, and the errors of aoe_model_open. */
+ * embeddings, which aoei_teacher_embed creates, or NULL. The caller calls aoei_teacher_destroy even if this function fails.
+ * Errors: AOE_ENOENT if a model has no tokenizer, AOE_EEXIST or AOE_EIO if the directory cannot be created, and the errors of
+ * aoe_model_open. */
 int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *const *dirs, aoe_dtype dtype, const char *cache,
                       aoe_error *err);
 /* Computes the embeddings of the texts in n files, and then closes the models. args: the event callback receives the progress

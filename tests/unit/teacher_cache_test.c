@@ -382,6 +382,26 @@ static void other_errors(void **state) {
     end(&f);
 }
 
+/* Opening the teachers creates no directory, because runs are also checked without being started (aoe_train_check_data). */
+static void open_writes_nothing(void **state) {
+    fixture f;
+    aoei_teacher t;
+    aoe_error err = {0};
+    (void)state;
+    begin(&f);
+    const char *teachers[AOE_MAX_TEACHERS] = {f.teacher[0], f.teacher[1]};
+    if (aoei_teacher_open(&t, f.ctx, teachers, AOE_DTYPE_F32, f.cache, &err))
+        fail_msg("%s", err.message);
+    assert_false(aoei_exists(f.cache));
+    aoei_teacher_destroy(&t);
+    char *file = test_write_text(f.dir, "file", "");
+    assert_int_equal(aoei_teacher_open(&t, f.ctx, teachers, AOE_DTYPE_F32, file, &err), AOE_EEXIST);
+    assert_non_null(strstr(err.message, "options.teacher_cache: "));
+    aoei_teacher_destroy(&t);
+    free(file);
+    end(&f);
+}
+
 /* Arguments of embed_once. */
 typedef struct attempt {
     fixture f;
@@ -447,7 +467,7 @@ static void out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(values),       cmocka_unit_test(keys),
                                        cmocka_unit_test(interruption), cmocka_unit_test(damaged_files),
-                                       cmocka_unit_test(other_errors), cmocka_unit_test(full_disk),
-                                       cmocka_unit_test(out_of_memory)};
+                                       cmocka_unit_test(other_errors), cmocka_unit_test(open_writes_nothing),
+                                       cmocka_unit_test(full_disk),    cmocka_unit_test(out_of_memory)};
     return cmocka_run_group_tests_name("teacher_cache", tests, NULL, NULL);
 }
