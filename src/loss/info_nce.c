@@ -249,7 +249,7 @@ double aoei_info_nce_loss(aoei_info_nce *c, size_t B, const aoei_nce_block *bloc
                           int with_grad) {
     size_t tiles = 0;
     double loss = 0.0;
-    assert(n_blocks >= 1 && n_blocks <= AOEI_NCE_MAX_BLOCKS && blocks[0].M >= B);
+    assert(B >= 1 && n_blocks >= 1 && n_blocks <= AOEI_NCE_MAX_BLOCKS && blocks[0].M >= B);
     c->B = B;
     c->n_blocks = n_blocks;
     c->scale = with_grad ? weight / ((double)B * c->tau) : 0.0;
