@@ -118,8 +118,9 @@ static char *plan_key(const aoe_train_options *o, int has_dev, int evaluates_onl
     if (!text)
         return NULL;
     /* options that the description does not contain */
-    aoei_buffer_printf(&key, "%s|%d|%d|%d|%d|%zu|%zu|%s", text, has_dev, evaluates_only, o->args.recompute,
-                       (int)o->args.optimizer, o->lstm_dims, o->bigrams, o->second_prompt ? o->second_prompt : "");
+    aoei_buffer_printf(&key, "%s|%d|%d|%d|%zu|%d|%zu|%zu|%s", text, has_dev, evaluates_only, o->args.recompute,
+                       o->args.batch_tokens, (int)o->args.optimizer, o->lstm_dims, o->bigrams,
+                       o->second_prompt ? o->second_prompt : "");
     aoei_buffer_printf(&key, "|%d|%zu|%d|%g|%g|%g|%g|%d|%zu", l->adaptive, l->per_step, (int)l->prior, l->temperature,
                        l->w_last, l->w_layers, l->w_kl, l->ese, l->ese_dims);
     aoei_free(text);

@@ -34,6 +34,18 @@ static size_t file_size(const char *path) {
     return (size_t)st.st_size;
 }
 
+/* Sets the options of a run with this method. */
+static void set_options(aoe_train_options *o, const aoe_train_data *data, aoe_method method) {
+    aoe_train_options_defaults(o);
+    o->args.model = model;
+    o->args.output = "none";
+    o->args.model_options.dtype = AOE_DTYPE_F32;
+    o->data = data;
+    o->n_data = 1;
+    o->method = method;
+    o->batch_size = 4;
+}
+
 /* Returns the estimate for a run that trains on the file or folder with this path, without the memory for the bytes of the
  * file. */
 static size_t estimate(aoe_method method, const char *path) {
@@ -43,14 +55,7 @@ static size_t estimate(aoe_method method, const char *path) {
     aoe_error err = {0};
     size_t bytes = 0, again = 0;
     aoe_train_data_defaults(&data, path);
-    aoe_train_options_defaults(&o);
-    o.args.model = model;
-    o.args.output = "none";
-    o.args.model_options.dtype = AOE_DTYPE_F32;
-    o.data = &data;
-    o.n_data = 1;
-    o.method = method;
-    o.batch_size = 4;
+    set_options(&o, &data, method);
     assert_int_equal(aoei_plans_create(&plans, &err), 0);
     if (aoei_plan_memory(plans, &o, 0, 0, &bytes, &err) || aoei_plan_memory(plans, &o, 0, 0, &again, &err))
         fail_msg("%s", err.message);
@@ -107,7 +112,30 @@ static void examples_are_measured(void **state) {
     assert_true(bytes[1] < bytes[2]);
 }
 
+/* A run that only evaluates the initial model needs more memory if its batches have more tokens. */
+static void evaluations_are_measured(void **state) {
+    static const size_t tokens[] = {64, 4096, 64};
+    aoe_train_options o;
+    aoe_train_data data;
+    aoei_plans *plans;
+    aoe_error err = {0};
+    size_t bytes[3];
+    (void)state;
+    aoe_train_data_defaults(&data, "none.tsv");
+    set_options(&o, &data, AOE_METHOD_ANGLE);
+    assert_int_equal(aoei_plans_create(&plans, &err), 0);
+    for (size_t i = 0; i < 3; i++) {
+        o.args.batch_tokens = tokens[i];
+        if (aoei_plan_memory(plans, &o, 0, 1, &bytes[i], &err))
+            fail_msg("%s", err.message);
+    }
+    aoei_plans_free(plans);
+    assert_true(bytes[0] < bytes[1]);
+    assert_int_equal(bytes[0], bytes[2]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(texts_are_measured), cmocka_unit_test(examples_are_measured)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(texts_are_measured), cmocka_unit_test(examples_are_measured),
+                                       cmocka_unit_test(evaluations_are_measured)};
     return cmocka_run_group_tests_name("experiment_plan", tests, set_up, tear_down);
 }
