@@ -380,7 +380,9 @@ typedef struct aoe_model_info {
                             pooler and adapters */
     size_t dims;         /* components of an embedding */
     const char *modules; /* modules before and after the pooling, comma-separated: "LSTM before the pooling", "convolutions
-                            before the pooling", "dense (tanh)", "layer norm", "dropout", "normalize", "flow"; owned by the
+                            before the pooling", "dense (tanh)", "layer norm", "batch norm", "dropout", "normalize", "flow";
+                            " with residual" follows a dense layer whose input is added to its output. The last element is
+                            "minus the empty prompt" if the model subtracts the embedding of its empty prompt. Owned by the
                             model; NULL: no modules */
     aoe_pooling pooling; /* pooling in use, never AUTO */
     const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
