@@ -381,7 +381,7 @@ typedef struct aoe_model_info {
     size_t dims;         /* components of an embedding */
     const char *modules; /* modules before and after the pooling, comma-separated: "LSTM before the pooling", "convolutions
                             before the pooling", "dense (tanh)", "layer norm", "batch norm", "dropout", "normalize", "flow";
-                            " with residual" follows a dense layer whose input is added to its output. The last element is
+                            " with residual" follows a layer with a residual connection. The last element is
                             "minus the empty prompt" if the model subtracts the embedding of its empty prompt. Owned by the
                             model; NULL: no modules */
     aoe_pooling pooling; /* pooling in use, never AUTO */
