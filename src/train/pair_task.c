@@ -195,7 +195,7 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
         return aoei_fail(
             err, AOE_EARG,
             "options.teachers: the embeddings of %s have %zu components but the embeddings of %s have %zu; set options.distill to cosine, because kl requires equal sizes",
-            p->o->teachers[0], p->teacher.dims, t->o->model, dims);
+            p->teacher.n > 1 ? "all teachers" : p->o->teachers[0], p->teacher.dims, t->o->model, dims);
     return code;
 }
 
