@@ -15,6 +15,9 @@
 #define STEP                                                                                                                   \
     1e-3 /* step of the difference quotients; the truncation error STEP^4 and the rounding error 1e-16 / STEP are both about   \
             1e-12 */
+#define WEIGHT_STEP      1e-5 /* step of test_weight_gradient */
+#define WEIGHT_TOLERANCE 8e-6 /* relative to the norm of the gradient of the weight */
+#define WHOLE_TOLERANCE  8e-7 /* relative to the norm of the gradient of all weights, for small gradients */
 
 aoei_tier test_best_tier(void) {
     aoei_tier tier;
@@ -260,4 +263,43 @@ void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *
     }
     free(direction);
     free(moved);
+}
+
+void test_weight_gradient(const aoe_context *ctx, double *w, aoei_tensor g, double whole, uint32_t number,
+                          double (*loss)(void *arg), void *arg) {
+    const size_t n = g.rows * g.cols;
+    float *grad = malloc(n * sizeof *grad);
+    double *direction = malloc(n * sizeof *direction), *base = malloc(n * sizeof *base), norm = 0;
+    assert_true(grad && direction && base);
+    aoei_tensor_read(ctx, grad, g);
+    memcpy(base, w, n * sizeof *base);
+    for (size_t i = 0; i < n; i++)
+        norm += (double)grad[i] * (double)grad[i];
+    norm = sqrt(norm);
+    for (int which = norm > 0 ? 0 : 1; which < 2; which++) {
+        aoei_rng rng;
+        double length = 0, expected = 0, side[2];
+        aoei_rng_init(&rng, 6, AOEI_STREAM_TEST, number);
+        for (size_t i = 0; i < n; i++) {
+            direction[i] = which ? aoei_rng_normal(&rng) : (double)grad[i];
+            length += direction[i] * direction[i];
+        }
+        for (size_t i = 0; i < n; i++) {
+            direction[i] /= sqrt(length);
+            expected += direction[i] * (double)grad[i];
+        }
+        for (int k = 0; k < 2; k++) {
+            for (size_t i = 0; i < n; i++)
+                w[i] = base[i] + (k ? -WEIGHT_STEP : WEIGHT_STEP) * direction[i];
+            side[k] = loss(arg);
+        }
+        memcpy(w, base, n * sizeof *base);
+        const double measured = (side[0] - side[1]) / (2 * WEIGHT_STEP);
+        if (!(fabs(measured - expected) <= fmax(WEIGHT_TOLERANCE * norm, WHOLE_TOLERANCE * whole)))
+            fail_msg("weight %u, direction %d: gradient %.9g, difference quotient %.9g", (unsigned)number, which, expected,
+                     measured);
+    }
+    free(base);
+    free(direction);
+    free(grad);
 }

@@ -72,5 +72,11 @@ typedef double (*test_loss_fn)(void *arg, const double *x);
  * quotient along a direction may differ from the dot product of grad and the direction by at most tolerance * |grad| *
  * |direction|. */
 void test_gradient(test_loss_fn loss, void *arg, const double *x, const double *grad, size_t n, double tolerance);
+/* Asserts that g is the gradient of loss(arg) for the weight w[g.rows * g.cols], which `arg` contains, in a model with layers
+ * after the encoder. The derivatives along g and along a random direction, which depends on `number`, are compared with
+ * difference quotients. whole: norm of the gradient of all weights. The tolerances are twice those of encoder_grad_test.c,
+ * because more roundings follow each other. */
+void test_weight_gradient(const aoe_context *ctx, double *w, aoei_tensor g, double whole, uint32_t number,
+                          double (*loss)(void *arg), void *arg);
 
 #endif
