@@ -8,35 +8,9 @@
 #include <string.h>
 
 #include "../support/support.h"
+#include "../support/tokenizers.h"
 #include "base/alloc.h"
-#include "tokenizer/subset_files.h"
-#include "tokenizer/token_subset.h"
 #include "tokenizer/tokenizer_files.h"
-
-/* Creates a smaller tokenizer with every second token. */
-static void reduce(const aoe_tokenizer *t) {
-    aoei_token_subset s;
-    aoe_tokenizer *small = NULL;
-    aoe_error err = {0};
-    int rc = aoei_token_subset_create(&s, t, "dir", &err);
-    if (!rc)
-        rc = aoei_subset_add_settings(&s, "dir", &err);
-    uint8_t *used = calloc(s.n + 1, 1);
-    for (size_t i = 0; i < s.n && !rc && used; i += 2) {
-        used[i] = 1;
-        rc = aoei_token_subset_add(&s, (int32_t)i, SIZE_MAX, &err) < 0;
-    }
-    if (!rc && used)
-        rc = aoei_token_subset_add_alphabet(&s, used, &err);
-    if (!rc && !(rc = aoei_token_subset_number(&s, &err)))
-        rc = aoei_subset_tokenizer(&small, &s, "dir", &err);
-    if (rc != err.code || (rc == 0) != (small != NULL) || (rc && strncmp(err.message, "dir", 3) != 0) ||
-        (small && aoe_tokenizer_vocab_size(small) != s.n_kept))
-        abort();
-    free(used);
-    aoe_tokenizer_close(small);
-    aoei_token_subset_free(&s);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t live = aoei_alloc_live();
@@ -66,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (size_t i = 0; i < ids.n; i++)
             if (ids.id[i] < 0 || (size_t)ids.id[i] >= aoe_tokenizer_vocab_size(t))
                 abort();
-        reduce(t);
+        aoe_tokenizer_close(test_smaller_tokenizer(t, "dir"));
     }
     aoe_ids_free(&ids);
     aoe_tokenizer_close(t);

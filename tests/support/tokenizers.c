@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "support.h"
+#include "tokenizer/subset_files.h"
+#include "tokenizer/token_subset.h"
 #include "tokenizer/tokenizer_files.h"
 
 static const char *or_else(const char *s, const char *fallback) {
@@ -59,6 +61,30 @@ aoe_tokenizer *test_tokenizer(const test_tokenizer_spec *spec) {
     aoe_tokenizer *t = test_tokenizer_of(json);
     free(json);
     return t;
+}
+
+aoe_tokenizer *test_smaller_tokenizer(const aoe_tokenizer *t, const char *dir) {
+    aoei_token_subset s;
+    aoe_tokenizer *small = NULL;
+    aoe_error err = {0};
+    int rc = aoei_token_subset_create(&s, t, dir, &err);
+    if (!rc)
+        rc = aoei_subset_add_settings(&s, dir, &err);
+    uint8_t *used = calloc(s.n + 1, 1);
+    for (size_t i = 0; i < s.n && !rc && used; i += 2) {
+        used[i] = 1;
+        rc = aoei_token_subset_add(&s, (int32_t)i, SIZE_MAX, &err) < 0;
+    }
+    if (!rc && used)
+        rc = aoei_token_subset_add_alphabet(&s, used, &err);
+    if (!rc && !(rc = aoei_token_subset_number(&s, &err)))
+        rc = aoei_subset_tokenizer(&small, &s, dir, &err);
+    if (rc != err.code || (rc == 0) != (small != NULL) || (rc && strncmp(err.message, dir, strlen(dir)) != 0) ||
+        (small && aoe_tokenizer_vocab_size(small) != s.n_kept))
+        abort();
+    free(used);
+    aoei_token_subset_free(&s);
+    return small;
 }
 
 const char *test_tokens_n(const aoe_tokenizer *t, const char *text, size_t len, const aoe_encode_options *o) {

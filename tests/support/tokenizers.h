@@ -26,6 +26,11 @@ aoe_tokenizer *test_tokenizer(const test_tokenizer_spec *spec);
 /* Opens a tokenizer; json is the contents of its tokenizer.json. Fails the test on an error. */
 aoe_tokenizer *test_tokenizer_of(const char *json);
 
+/* Creates a tokenizer with every second token of t and the tokens that a subset must contain. Returns NULL if the library
+ * rejects the subset. Aborts if the result and the error contradict each other. dir: directory of t, with which messages must
+ * begin. The caller closes the tokenizer. */
+aoe_tokenizer *test_smaller_tokenizer(const aoe_tokenizer *t, const char *dir);
+
 /* Both functions return the tokens of a text, separated by spaces. If encoding fails, they return "error CODE". The next call
  * overwrites the result. */
 const char *test_tokens(const aoe_tokenizer *t, const char *text, const aoe_encode_options *o);
