@@ -73,7 +73,8 @@ int aoei_teacher_open(aoei_teacher *t, aoe_context *ctx, const char *const *dirs
         code = open_model(&t->model[i], ctx, dirs[i], dtype, err);
         t->dims += t->model[i].dims;
     }
-    if (!code && cache && !aoei_is_dir(cache) && (code = aoei_check_writable_dir(cache, err)))
+    /* nothing is created yet: if the path exists, aoei_make_dir only checks that it is a directory */
+    if (!code && cache && (code = aoei_exists(cache) ? aoei_make_dir(cache, err) : aoei_check_writable_dir(cache, err)))
         aoei_error_prefix(err, "options.teacher_cache");
     return code;
 }
