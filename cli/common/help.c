@@ -75,7 +75,7 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
         break;
     case CLI_FLAG:
         if (*(const int *)target == o->set)
-            snprintf(out, size, "on");
+            snprintf(out, size, "given");
         break;
     case CLI_NAMED:
     case CLI_MODELS:
@@ -105,13 +105,21 @@ static void print_option(const cli_option *o, const void *base) {
     print_wrapped(text, NAME_COLUMN);
 }
 
+/* Returns 1 if the help lists the option. */
+static int is_listed(const cli_syntax *s, const cli_option *o) {
+    for (size_t i = 0; s->hidden && s->hidden[i]; i++)
+        if (strcmp(s->hidden[i], o->name) == 0)
+            return 0;
+    return o->help != NULL;
+}
+
 int cli_help(const cli_syntax *s) {
     printf("usage: aoe %s [OPTIONS]%s%s\n\n%s", s->command, s->operands[0] ? " " : "", s->operands, s->about);
     for (size_t g = 0; g < s->n_groups; g++) {
         const cli_group *group = &s->groups[g];
         printf("\n%s:\n", group->title);
         for (size_t i = 0; i < group->n; i++)
-            if (group->options[i].help)
+            if (is_listed(s, &group->options[i]))
                 print_option(&group->options[i], group->base);
     }
     if (s->more)

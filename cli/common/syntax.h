@@ -91,6 +91,7 @@ typedef struct cli_syntax {
     const char *operand_note; /* text appended to the message about an operand beyond max_operands; NULL: none */
     const cli_group *groups;  /* [n_groups] groups of options, borrowed */
     size_t n_groups;
+    const char *const *hidden;                /* names of options that --help does not list, NULL-terminated; NULL: none */
     void (*more)(const struct cli_syntax *s); /* prints a section of --help after the options; NULL: there is none */
     size_t min_operands, max_operands;        /* minimum and maximum number of operands */
 } cli_syntax;

@@ -9,6 +9,7 @@
 #include "cli/common/common.h"
 #include "cli/common/help.h"
 #include "cli/common/option_rows.h"
+#include "cli/train/method_options.h"
 #include "cli/train/training_args.h"
 
 #include <math.h>
@@ -169,8 +170,8 @@ static const cli_option objective_table[] = {
      .value = "NAME",
      AT(t.method),
      .parse = parse_method,
-     .help = "training method; see the list of methods below. The defaults in this help are those of the method that is "
-             "given before --help",
+     .help = "training method; see the list of methods below. If a method is given before --help, this help shows the "
+             "defaults of this method and leaves out the options that it rejects",
      .fallback = "angle"},
     {.name = "w-cosine",
      .kind = CLI_REAL,
@@ -681,76 +682,6 @@ static int check_layers(const options *o) {
     return CLI_GO;
 }
 
-/* Rejects options that have no effect with this training method. */
-static int check_method(const cli_args *args, aoe_method method) {
-    enum {
-        COSINE = 1,
-        ISP = 2,
-        WEIGHTS = 4,
-        ANGLE = 8,
-        TAU_IBN = 16,
-        REGRESSION = 32,
-        POSITIVES = 64,
-        HARD = 128,
-        CLASSES = 256,
-        PROJECTION = 512,
-        HEAD = 1024,
-        DIRECTIONS = 2048,
-        GUIDE = 4096,
-        FEATURES = 8192,
-        NEGATIVES = 16384,
-        VIEWS = 32768,
-        GENERATOR = 65536,
-        LSTM = 131072,
-        TEMPLATES = 262144,
-        BIGRAMS = 524288,
-        DISTILL = 1048576
-    };
-    static const unsigned used_by[AOE_METHOD_COUNT] = {
-        [AOE_METHOD_ANGLE] = COSINE | ISP | WEIGHTS | ANGLE | TAU_IBN | POSITIVES | HARD,
-        [AOE_METHOD_COSENT] = COSINE,
-        [AOE_METHOD_SBERT_CLASSIFICATION] = CLASSES | FEATURES,
-        [AOE_METHOD_SBERT_REGRESSION] = REGRESSION,
-        [AOE_METHOD_SIMCSE_UNSUP] = TAU_IBN | PROJECTION,
-        [AOE_METHOD_SIMCSE_SUP] = TAU_IBN | POSITIVES | HARD | PROJECTION,
-        [AOE_METHOD_CONTRASTIVE] = WEIGHTS | TAU_IBN | POSITIVES | HARD,
-        [AOE_METHOD_CROSS_ENCODER] = CLASSES | REGRESSION | HEAD,
-        [AOE_METHOD_SYMMETRIC] = TAU_IBN | POSITIVES | DIRECTIONS,
-        [AOE_METHOD_GIST] = TAU_IBN | POSITIVES | GUIDE,
-        [AOE_METHOD_CT] = NEGATIVES,
-        [AOE_METHOD_CT_IN_BATCH] = TAU_IBN,
-        [AOE_METHOD_DIFFCSE] = TAU_IBN | GENERATOR,
-        [AOE_METHOD_PROMPTBERT] = TAU_IBN | TEMPLATES,
-        [AOE_METHOD_INFERSENT] = CLASSES | FEATURES | LSTM,
-        [AOE_METHOD_PROMPTBERT_SUP] = TAU_IBN | POSITIVES | HARD,
-        [AOE_METHOD_DAN] = CLASSES | FEATURES | BIGRAMS,
-        [AOE_METHOD_DISTILL] = DISTILL,
-        [AOE_METHOD_CONSERT] = TAU_IBN | VIEWS,
-        [AOE_METHOD_CONSERT_SUP] = TAU_IBN | VIEWS | CLASSES | FEATURES,
-    };
-    static const struct {
-        const char *name;
-        unsigned part;
-    } list[] = {
-        {"w-cosine", ANGLE},        {"w-ibn", WEIGHTS | VIEWS},    {"w-angle", ANGLE},
-        {"w-cln", WEIGHTS},         {"tau-cosine", COSINE},        {"tau-ibn", TAU_IBN},
-        {"tau-angle", ANGLE},       {"ibn-threshold", POSITIVES},  {"no-isp", ISP},
-        {"angle-form", ANGLE},      {"hard-negative", HARD},       {"label-max", REGRESSION},
-        {"classes", CLASSES},       {"no-projection", PROJECTION}, {"new-head", HEAD},
-        {"directions", DIRECTIONS}, {"joint", DIRECTIONS},         {"guide-margin", GUIDE},
-        {"guide-relative", GUIDE},  {"features", FEATURES},        {"negatives", NEGATIVES},
-        {"views", VIEWS},           {"generator", GENERATOR},      {"w-detection", GENERATOR},
-        {"mask-rate", GENERATOR},   {"lstm-dims", LSTM},           {"second-prompt", TEMPLATES},
-        {"bigrams", BIGRAMS},       {"w-vectors", DISTILL},        {"vector-loss", DISTILL},
-        {"teacher-map", DISTILL},   {"w-similarities", DISTILL},
-    };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (cli_given(args, list[i].name) && !(list[i].part & used_by[method]))
-            return cli_usage("train", "--%s has no effect with --method %s; leave it out", list[i].name,
-                             aoe_method_name(method));
-    return CLI_GO;
-}
-
 int cli_train_config_check(const cli_train_config *o) {
     const aoe_objective_options *w = &o->t.objective;
     if (!o->t.n_data)
@@ -759,19 +690,17 @@ int cli_train_config_check(const cli_train_config *o) {
         return cli_usage("train", "missing output directory: -o DIR");
     static const char *const of_teacher[] = {"w-teacher", "distill", "teacher-cache"};
     const char *without = o->t.teachers[0] ? NULL : cli_first_given(&o->args, of_teacher, 3),
-               *ignored = o->t.method == AOE_METHOD_DISTILL ? cli_first_given(&o->args, of_teacher, 2) : NULL;
+               *ignored = cli_method_first_rejected(o->t.method, &o->args);
+    if (ignored)
+        return cli_usage("train", "--%s has no effect with --method %s; leave it out", ignored, aoe_method_name(o->t.method));
     if (without)
         return cli_usage("train", "--%s requires --teacher DIR", without);
-    if (ignored)
-        return cli_usage("train", "--%s has no effect with --method distill; use --w-vectors and --w-similarities", ignored);
     static const char *const of_new_adapters[] = {"lora-alpha", "lora-targets"};
     const char *alone = o->t.lora.r ? NULL : cli_first_given(&o->args, of_new_adapters, 2);
     if (alone)
         return cli_usage("train", "--%s applies to new adapters; also give their rank with --lora-r N", alone);
     if (w->w_cosine <= 0 && w->w_ibn <= 0 && w->w_angle <= 0 && w->w_cln <= 0 && !(o->t.teachers[0] && o->t.w_teacher > 0))
         return cli_usage("train", "all loss weights are 0; at least one must be above 0");
-    if (check_method(&o->args, o->t.method) != CLI_GO)
-        return 2;
     if (check_layers(o) != CLI_GO)
         return 2;
     if (!o->prefix_text && o->t.matryoshka_per_step)
@@ -846,10 +775,11 @@ static void set_defaults(cli_train_config *o, aoe_method method) {
     aoe_table_options_defaults(&o->dev_table);
 }
 
-/* Returns the method that the command line names, or the default. Methods in response files are not found. */
+/* Returns the method that the command line names, or AOE_METHOD_COUNT if it names none. Methods in response files are not
+ * found. */
 static aoe_method named_method(int argc, char **argv) {
     static const char option[] = "--method";
-    aoe_method method = AOE_METHOD_ANGLE;
+    aoe_method method = AOE_METHOD_COUNT;
     for (int i = 0; i < argc && argv[i]; i++) {
         const size_t n = sizeof option - 1;
         const char *name = strncmp(argv[i], option, n) != 0     ? NULL
@@ -875,8 +805,10 @@ static void remove_lr_steps(cli_train_config *o) {
 /* Parses the arguments with the defaults of the method. If a response file names another method than the command line, the
  * arguments are parsed again. */
 static int parse_arguments(cli_train_config *o, int argc, char **argv) {
-    const aoe_method expected = named_method(argc, argv);
+    const aoe_method named = named_method(argc, argv), expected = named == AOE_METHOD_COUNT ? AOE_METHOD_ANGLE : named;
     set_defaults(o, expected);
+    if (named != AOE_METHOD_COUNT)
+        cli_method_rejected(o->hidden, named);
     int code = cli_parse(&o->args, &o->syntax, argc, argv);
     const aoe_method method = o->t.method;
     if (code != CLI_GO)
@@ -889,6 +821,7 @@ static int parse_arguments(cli_train_config *o, int argc, char **argv) {
     o->data = o->dev_texts = o->teachers = (cli_texts){0};
     o->prefix_text = NULL;
     set_defaults(o, method);
+    cli_method_rejected(o->hidden, method);
     code = cli_parse(&o->args, &o->syntax, argc, argv);
     remove_lr_steps(o);
     return code;
@@ -931,6 +864,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
                     "  aoe train @my-recipe.args --seed 1\n",
         .groups = o->groups,
         .n_groups = CLI_TRAIN_GROUPS,
+        .hidden = o->hidden,
         .more = print_methods,
     };
     int code = parse_arguments(o, argc, argv);

@@ -8,6 +8,7 @@
 #include "aoe_data.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
+#include "cli/train/method_options.h"
 
 enum { CLI_TRAIN_GROUPS = 13 };
 
@@ -27,8 +28,9 @@ typedef struct cli_train_config {
     cli_args args;         /* parsed arguments, owned */
     cli_syntax syntax;     /* syntax of `aoe train`, with the groups of options below */
     cli_group groups[CLI_TRAIN_GROUPS];
-    cli_option table_options[CLI_TABLE_COUNT]; /* cli_table_table with the defaults of the method for the help */
-    cli_option model_options[CLI_MODEL_COUNT]; /* cli_model_table with the defaults of the method for the help */
+    cli_option table_options[CLI_TABLE_COUNT];  /* cli_table_table with the defaults of the method for the help */
+    cli_option model_options[CLI_MODEL_COUNT];  /* cli_model_table with the defaults of the method for the help */
+    const char *hidden[CLI_METHOD_OPTIONS + 1]; /* options that --help does not list, because the method rejects them */
 } cli_train_config;
 
 /* Parses the arguments of `aoe train`. Returns CLI_GO, or the exit code after --help or after reporting an error. The caller

@@ -74,7 +74,7 @@ done
 default_of() { # default_of METHOD OPTION: prints the default of an option in the help of a method
     "$AOE" train --method "$1" --help | awk -v name="--$2" -v method="$1" '
         /^ +(-., )?--/ { found = $1 == name || $2 == name }
-        /^[a-z]/ { found = 0 }
+        /^[a-z]/ || /^$/ { found = 0 }
         found { text = text " " $0 }
         END { gsub(/ +/, " ", text); has = sub(/.*\(default: /, "", text); sub(/\)$/, "", text)
               print method, name ": " (has ? text : "none") }'

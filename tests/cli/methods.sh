@@ -72,6 +72,13 @@ printf -- '--method gist\n' >gist.args
 "$AOE" train -q -m start -d triplets.tsv -o args @gist.args --teacher angle --batch-size 16 --max-steps 1 -t 1 >/dev/null
 grep -o '"\(tau_ibn\|w_teacher\)": *[a-z0-9.]*' args/aoe.json
 "$AOE" train --method gist --help | tr '\n' ' ' | sed "s/.*contrastive losses (default: *\([0-9.]*\)).*/tau-ibn \1/"; echo
+# The help of a method does not list the options that the method rejects. The help without a method lists all options.
+listed() { "$AOE" train "$@" --help | sed -n 's/^      --\([a-z0-9-]*\).*/\1/p' | sort; }
+listed >every
+for method in angle consert gist is-bert distill; do
+    listed --method $method >listed
+    echo "$method leaves out:" $(comm -13 listed every)
+done
 trains distill "$pairs" --epochs 4 --batch-size 16 --lr 2e-3 --teacher angle
 # A model with random weights does not learn to score pairs with ct in this time, but the loss must decrease.
 "$AOE" train -q -m start -d "$pairs" -o ct --method ct --epochs 2 --batch-size 16 --lr 1e-3 -t 1 >/dev/null
