@@ -26,8 +26,8 @@ const char *aoei_kind_name(aoe_example_kind kind) {
     return kind_names[kind];
 }
 
-int aoei_has_teacher(const aoe_train_options *o) {
-    return o->teachers[0] && (o->w_teacher > 0 || o->method == AOE_METHOD_GIST || o->method == AOE_METHOD_DISTILL);
+int aoei_has_distillation(const aoe_train_options *o) {
+    return o->teachers[0] && o->w_teacher > 0;
 }
 
 int aoei_has_dropout(const aoe_training_args *o, const aoei_encoder_config *c) {
@@ -146,7 +146,7 @@ void aoei_contrastive_weights(aoe_objective_options *j, aoe_example_kind kind) {
 int aoei_label_loss(aoei_file_loss *file_loss, const aoe_train_options *o, const aoe_train_data *file, const aoei_dataset *d,
                     aoe_error *err) {
     int code = AOE_OK;
-    if (!aoei_has_teacher(o))
+    if (!aoei_has_distillation(o))
         code = check_weights(&file_loss->objective, d->kind, file->path, err);
     if (!code && d->kind == AOE_EXAMPLES_PAIRS)
         code = check_labels(file_loss, &o->objective, file, d, err);

@@ -55,7 +55,9 @@ typedef struct aoei_method {
                           config.discriminator */
     int negatives;     /* 1: options.negatives random pairs are added to each example; only if `twin` is 1 */
     int maps_vectors;  /* 1: a linear map of the embeddings is trained if the options require it (train/teacher_map.h) */
-    int scales_labels; /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
+    const char *needs_teacher; /* model that the method requires in options.teachers, for messages: "a guide that ..."; NULL:
+                                  the method requires no teacher */
+    int scales_labels;         /* 1: the loss uses labels divided by aoei_file_loss.label_scale */
     /* Sets the options whose defaults differ from those of aoe_train_options_defaults. NULL: there are none. */
     void (*defaults)(aoe_train_options *o);
     /* Checks the options. NULL: there is nothing to check. Errors: AOE_EARG. */
@@ -83,9 +85,8 @@ typedef struct aoei_method {
 
 /* Returns the name of a kind of examples in messages, such as "labeled pairs". */
 const char *aoei_kind_name(aoe_example_kind kind);
-/* Returns 1 if the vectors of a teacher are needed: the options contain a teacher, and the weight of the distillation loss is
- * above 0, or the loss of the method uses the teacher. */
-int aoei_has_teacher(const aoe_train_options *o);
+/* Returns 1 if the options contain a teacher, and the weight of the distillation loss is above 0. */
+int aoei_has_distillation(const aoe_train_options *o);
 /* Returns 1 if a dropout probability of the run is above 0. c: configuration of the model. */
 int aoei_has_dropout(const aoe_training_args *o, const aoei_encoder_config *c);
 /* Checks that no file has a kind of examples or a label map, because the method reads the texts of any file. */

@@ -7,7 +7,7 @@
 
 static int check_weights(const aoe_train_options *o, aoe_error *err) {
     const aoe_objective_options *j = &o->objective;
-    if (j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !aoei_has_teacher(o))
+    if (j->w_cosine + j->w_ibn + j->w_angle + j->w_cln == 0 && !aoei_has_distillation(o))
         return aoei_fail(
             err, AOE_EARG,
             "all loss weights are 0; set options.w_cosine, options.w_ibn, options.w_angle or options.w_cln to a value above 0");

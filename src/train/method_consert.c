@@ -40,7 +40,7 @@ static int check_texts(const aoe_train_options *o, aoe_error *err) {
 }
 
 static int check_pairs(const aoe_train_options *o, aoe_error *err) {
-    if (aoei_has_teacher(o))
+    if (aoei_has_distillation(o))
         return aoei_fail(err, AOE_EARG, "options.teachers: consert-sup has no distillation loss; choose another method");
     const int code = aoei_check_features(o, err);
     return code ? code : aoei_views_check(o->views, err);

@@ -12,7 +12,7 @@ size_t aoei_cross_classes(const aoe_train_options *o) {
 }
 
 static int check(const aoe_train_options *o, aoe_error *err) {
-    if (aoei_has_teacher(o))
+    if (aoei_has_distillation(o))
         return aoei_fail(err, AOE_EARG,
                          "options.teachers: a cross-encoder cannot learn from the vectors of a teacher; unset it");
     for (size_t i = 0; i < o->n_data; i++)

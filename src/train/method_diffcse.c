@@ -23,7 +23,7 @@ static int check(const aoe_train_options *o, aoe_error *err) {
         return aoei_fail(err, AOE_EARG, "options.w_detection is %g; give a finite number of at least 0", o->w_detection);
     if (!(o->mask_rate > 0 && o->mask_rate <= 1))
         return aoei_fail(err, AOE_EARG, "options.mask_rate is %g; give a number above 0, at most 1", o->mask_rate);
-    if (aoei_has_teacher(o))
+    if (aoei_has_distillation(o))
         return aoei_fail(err, AOE_EARG,
                          "options.teachers: options.method diffcse trains a projection of the embeddings, but a teacher has no "
                          "projection; choose another method");

@@ -38,10 +38,6 @@ static void gist_weights(aoe_objective_options *j, aoe_example_kind kind) {
 }
 
 static int check_guide(const aoe_train_options *o, aoe_error *err) {
-    if (!o->teachers[0])
-        return aoei_fail(
-            err, AOE_EARG,
-            "options.method gist needs a guide that decides which negatives are used; set options.teachers to a model");
     if (!(o->objective.guide_margin >= 0 && isfinite(o->objective.guide_margin)))
         return aoei_fail(err, AOE_EARG, "options.guide_margin is %g; give a finite number of at least 0",
                          o->objective.guide_margin);
@@ -77,6 +73,7 @@ const aoei_method aoei_method_gist = {.name = "gist",
                                       .kinds = AOEI_KIND(POSITIVES) | AOEI_KIND(TRIPLETS),
                                       .positives_only = 1,
                                       .supported = "triplets, positives or labeled pairs",
+                                      .needs_teacher = "a guide, the model that decides which negatives are used",
                                       .defaults = gist_defaults,
                                       .check = check_guide,
                                       .describe = describe_gist,

@@ -17,9 +17,6 @@ static void defaults(aoe_train_options *o) {
 
 static int check(const aoe_train_options *o, aoe_error *err) {
     const aoe_objective_options *j = &o->objective;
-    if (!o->teachers[0])
-        return aoei_fail(err, AOE_EARG,
-                         "options.method distill learns the embeddings of another model; set options.teachers to this model");
     if (!(j->w_vectors >= 0 && j->w_similarities >= 0 && isfinite(j->w_vectors + j->w_similarities) &&
           j->w_vectors + j->w_similarities > 0))
         return aoei_fail(
@@ -55,6 +52,7 @@ const aoei_method aoei_method_distill = {.name = "distill",
                                          .copies = 1,
                                          .head = "linear map",
                                          .maps_vectors = 1,
+                                         .needs_teacher = "another model, whose embeddings it learns",
                                          .defaults = defaults,
                                          .check = check,
                                          .describe = describe,

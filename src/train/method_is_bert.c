@@ -12,7 +12,7 @@ enum { CHANNELS = 256 /* outputs of each convolution in the paper */ };
 static const size_t kernels[] = {1, 3, 5};
 
 static int check(const aoe_train_options *o, aoe_error *err) {
-    if (aoei_has_teacher(o))
+    if (aoei_has_distillation(o))
         return aoei_fail(err, AOE_EARG,
                          "options.teachers: options.method is-bert compares token vectors, but a teacher has none; choose "
                          "another method");

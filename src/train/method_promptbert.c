@@ -39,7 +39,7 @@ static void defaults_sup(aoe_train_options *o) {
 
 /* Checks the options that no method with templates supports. name: name of the method. */
 static int check_common(const aoe_train_options *o, const char *name, aoe_error *err) {
-    if (aoei_has_teacher(o))
+    if (aoei_has_distillation(o))
         return aoei_fail(
             err, AOE_EARG,
             "options.teachers: options.method %s trains differences of embeddings, but the embeddings of a teacher are "

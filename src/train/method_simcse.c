@@ -9,7 +9,7 @@
 #include "model/extra_layers.h"
 
 static int check_texts(const aoe_train_options *o, aoe_error *err) {
-    if (aoei_has_teacher(o) && !o->no_projection)
+    if (aoei_has_distillation(o) && !o->no_projection)
         return aoei_fail(
             err, AOE_EARG,
             "options.teachers: simcse-unsup trains a projection of the embeddings, but a teacher has no projection; set options.no_projection");

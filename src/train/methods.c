@@ -145,8 +145,26 @@ size_t aoe_train_batch_texts(const aoe_train_options *o, size_t texts_per_exampl
     return examples * aoei_method_pairs(m, o) * aoei_method_texts(m, texts_per_example);
 }
 
+int aoei_method_has_teacher(const aoei_method *m, const aoe_train_options *o) {
+    return aoei_has_distillation(o) || (m->needs_teacher && o->teachers[0]);
+}
+
+/* Checks that a method that requires a teacher has one, and that no teacher is given twice. */
+static int check_teachers(const aoei_method *m, const aoe_train_options *o, aoe_error *err) {
+    if (m->needs_teacher && !o->teachers[0])
+        return aoei_fail(err, AOE_EARG, "options.method %s needs %s; set options.teachers to this model", m->name,
+                         m->needs_teacher);
+    for (size_t i = 0; i < AOE_MAX_TEACHERS && o->teachers[i]; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(o->teachers[i], o->teachers[k]) == 0)
+                return aoei_fail(err, AOE_EARG, "options.teachers contains %s twice; give each teacher once", o->teachers[i]);
+    return AOE_OK;
+}
+
 int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err) {
-    const int code = check_objective(&o->objective, err);
+    int code = check_objective(&o->objective, err);
+    if (!code)
+        code = check_teachers(m, o, err);
     if (code)
         return code;
     if (!aoei_is_auto(o->label_max) && !(o->label_max > 0 && isfinite(o->label_max)))

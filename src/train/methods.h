@@ -18,6 +18,9 @@ size_t aoei_method_copies(const aoei_method *m, aoe_example_kind kind);
 size_t aoei_method_texts(const aoei_method *m, size_t arity);
 /* Returns the number of pairs that an example becomes in a batch: itself and the random pairs that are added to it. */
 size_t aoei_method_pairs(const aoei_method *m, const aoe_train_options *o);
+/* Returns 1 if the vectors of a teacher are needed: the options contain a teacher, and the weight of the distillation loss is
+ * above 0, or the method requires a teacher. */
+int aoei_method_has_teacher(const aoei_method *m, const aoe_train_options *o);
 /* Checks the options of methods and objectives. Errors: AOE_EARG. */
 int aoei_method_check(const aoei_method *m, const aoe_train_options *o, aoe_error *err);
 /* Returns 1 if the labels of the training data are classes. */

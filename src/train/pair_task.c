@@ -659,7 +659,7 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
     aoe_train_options_defaults(&defaults);
     if (method->defaults)
         method->defaults(&defaults);
-    *p = (pair_task){.o = o, .method = method, .has_teacher = aoei_has_teacher(o)};
+    *p = (pair_task){.o = o, .method = method, .has_teacher = aoei_method_has_teacher(method, o)};
     p->task = (aoei_task){.self = p,
                           .load = load,
                           .describe = describe,

@@ -467,7 +467,8 @@ static void rejected_options(void **state) {
     begin(&d);
     const aoe_train_options valid = r->o;
     r->o.teachers[0] = NULL;
-    expect_rejected(r, AOE_EARG, "options.method distill learns the embeddings of another model; set options.teachers");
+    expect_rejected(r, AOE_EARG,
+                    "options.method distill needs another model, whose embeddings it learns; set options.teachers");
     r->o = valid;
     r->o.teacher_map = AOE_TEACHER_MAP_NONE;
     expect_rejected(r, AOE_EARG, "the embeddings have 16 components and the vectors of the teacher 20; set it to dropped");

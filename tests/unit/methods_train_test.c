@@ -19,17 +19,46 @@
 #include "base/path.h"
 #include "model/model.h"
 #include "modeldir/safetensors_writer.h"
+#include "train/methods.h"
 
-static const aoe_method all[] = {
-    AOE_METHOD_ANGLE,        AOE_METHOD_COSENT,     AOE_METHOD_SBERT_CLASSIFICATION, AOE_METHOD_SBERT_REGRESSION,
-    AOE_METHOD_SIMCSE_UNSUP, AOE_METHOD_SIMCSE_SUP, AOE_METHOD_CONTRASTIVE,          AOE_METHOD_SYMMETRIC,
-    AOE_METHOD_GIST,         AOE_METHOD_CONSERT,    AOE_METHOD_CONSERT_SUP,          AOE_METHOD_DISTILL};
+/* The methods, and the name in the log of a loss that each of them minimizes. */
+static const struct {
+    aoe_method method;
+    const char *loss;
+} all[] = {
+    {AOE_METHOD_ANGLE, "angle"},
+    {AOE_METHOD_COSENT, "cosine"},
+    {AOE_METHOD_SBERT_CLASSIFICATION, "classification"},
+    {AOE_METHOD_SBERT_REGRESSION, "regression"},
+    {AOE_METHOD_SIMCSE_UNSUP, "contrastive"},
+    {AOE_METHOD_SIMCSE_SUP, "contrastive"},
+    {AOE_METHOD_CONTRASTIVE, "contrastive"},
+    {AOE_METHOD_SYMMETRIC, "contrastive"},
+    {AOE_METHOD_GIST, "contrastive"},
+    {AOE_METHOD_CONSERT, "ibn"},
+    {AOE_METHOD_CONSERT_SUP, "classification"},
+    {AOE_METHOD_DISTILL, "vectors"},
+};
 enum { METHODS = sizeof all / sizeof *all };
 
+/* Writes a model that is smaller than the start model. The caller frees the path. */
+static char *write_small_model(const train_run *r) {
+    char *path = test_path(r->dir, "teacher");
+    tiny_model shape = tiny_defaults();
+    shape.hidden = 12;
+    shape.layers = 1;
+    shape.seed = 99;
+    tiny_model_write(path, &shape);
+    return path;
+}
+
 /* Prepares a run of the method. The training data are labeled pairs. If with_triplets is 1, methods for positives and triplets
- * use triplets instead. The guide of gist is the start model. The teacher of distill is smaller than the start model. */
+ * use triplets instead. A method that needs a teacher has the start model as teacher or, if it maps vectors, a smaller model.
+ */
 static void begin(train_run *r, aoe_method method, int with_triplets) {
     const int has_hard_negative = method == AOE_METHOD_SIMCSE_SUP || method == AOE_METHOD_CONTRASTIVE;
+    const aoei_method *m = NULL;
+    const int found = aoei_method_find(&m, method, NULL) == 0; /* 0: AOE_METHOD_COUNT, which the run must reject */
     train_run_create(r);
     const aoe_train_options run = r->o;
     aoe_train_method_defaults(&r->o, method);
@@ -37,20 +66,15 @@ static void begin(train_run *r, aoe_method method, int with_triplets) {
     r->o.batch_size = run.batch_size;
     r->o.args.epochs = run.args.epochs;
     r->o.args.lr = run.args.lr;
-    if (with_triplets && (has_hard_negative || method == AOE_METHOD_SYMMETRIC || method == AOE_METHOD_GIST)) {
+    if (with_triplets && found && m->group == AOEI_METHODS_POSITIVES && m->kinds & AOEI_KIND(TRIPLETS)) {
         train_run_use_triplets(r);
         r->o.objective.hard_negative = has_hard_negative ? 0.5 : 0;
     }
-    if (method == AOE_METHOD_GIST)
-        r->o.teachers[0] = r->o.args.model;
-    if (method == AOE_METHOD_DISTILL) {
-        static char teacher[256];
-        tiny_model shape = tiny_defaults();
-        shape.hidden = 12;
-        shape.layers = 1;
-        shape.seed = 99;
-        snprintf(teacher, sizeof teacher, "%s/teacher", r->dir);
-        tiny_model_write(teacher, &shape);
+    if (found && m->needs_teacher) {
+        static char teacher[512];
+        char *path = m->maps_vectors ? write_small_model(r) : strdup(r->o.args.model);
+        snprintf(teacher, sizeof teacher, "%s", path);
+        free(path);
         r->o.teachers[0] = teacher;
     }
 }
@@ -94,7 +118,7 @@ static void results_are_bit_identical(void **state) {
         train_run r;
         aoe_error err = {0};
         size_t size;
-        begin(&r, all[i], 1);
+        begin(&r, all[i].method, 1);
         train_run_ok(&r, 1);
         char *want = result(&r, &size);
         begin_again(&r, "threads");
@@ -143,14 +167,11 @@ static double method_loss(aoe_method m, const aoe_objective_result *l) {
  * terms of the method. The log must contain this loss under its name, for example "angle". */
 static void loss_decreases(void **state) {
     (void)state;
-    static const char *const keys[] = {"angle",       "cosine",      "classification", "regression",
-                                       "contrastive", "contrastive", "contrastive",    "contrastive",
-                                       "contrastive", "ibn",         "classification", "vectors"};
     for (size_t i = 0; i < METHODS; i++) {
         train_run r;
         double first = 0, last = 0;
         size_t steps = 0;
-        begin(&r, all[i], 1);
+        begin(&r, all[i].method, 1);
         r.o.evaluate = NULL;
         r.o.args.epochs = 20;
         r.o.args.lr = 3e-3;
@@ -163,16 +184,16 @@ static void loss_decreases(void **state) {
             const aoe_objective_result *l = &r.events[k].loss;
             first += steps < tenth ? l->total : 0;
             last += steps >= n - tenth ? l->total : 0;
-            assert_true(fabs(l->total - method_loss(all[i], l)) <= 1e-6 * (1 + l->total));
+            assert_true(fabs(l->total - method_loss(all[i].method, l)) <= 1e-6 * (1 + l->total));
             steps++;
         }
         if (!(last < 0.83 * first))
-            fail_msg("%s: the loss changed from %g to %g, expected a decrease of at least 17 %%", aoe_method_name(all[i]),
-                     first, last);
+            fail_msg("%s: the loss changed from %g to %g, expected a decrease of at least 17 %%",
+                     aoe_method_name(all[i].method), first, last);
         char *log = train_run_read(&r, "train-log.jsonl", NULL), *line = strstr(log, "\"event\":\"step\""), key[32];
         assert_non_null(line);
         line[strcspn(line, "\n")] = '\0';
-        snprintf(key, sizeof key, "\"%s\":", keys[i]);
+        snprintf(key, sizeof key, "\"%s\":", all[i].loss);
         assert_non_null(strstr(line, key));
         assert_true(atof(strstr(line, key) + strlen(key)) > 0);
         free(log);
@@ -276,7 +297,7 @@ static void every_encoder(void **state) {
             train_run r;
             char *paths[4];
             float v[TRAIN_DIMS];
-            begin(&r, all[i], k % 2);
+            begin(&r, all[i].method, k % 2);
             write_models(&r, paths);
             if (k < 3)
                 r.o.args.model = paths[k];
@@ -551,7 +572,7 @@ static void rejected_options(void **state) {
         {AOE_METHOD_SBERT_REGRESSION, positives, AOE_EARG, "options.method sbert-regression trains on labeled pairs"},
         {AOE_METHOD_SBERT_REGRESSION, zeros, AOE_EFORMAT, "the highest label is 0; set options.label_max"},
         {AOE_METHOD_COSENT, positives, AOE_EARG, "options.method cosent trains on labeled pairs"},
-        {AOE_METHOD_COUNT, scores, AOE_EARG, "method 21 is unknown"},
+        {AOE_METHOD_COUNT, scores, AOE_EARG, "is unknown; use a value of aoe_method"},
     };
     train_run r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -563,7 +584,9 @@ static void rejected_options(void **state) {
     begin(&r, AOE_METHOD_GIST, 1);
     r.o.objective.guide_margin = -0.1;
     expect_rejected(&r, AOE_EARG, "options.guide_margin is -0.1");
-    r.o.teachers[0] = NULL;
+    r.o.teachers[1] = r.o.teachers[0];
+    expect_rejected(&r, AOE_EARG, "twice; give each teacher once");
+    r.o.teachers[0] = r.o.teachers[1] = NULL;
     expect_rejected(&r, AOE_EARG, "options.method gist needs a guide");
     train_run_destroy(&r);
     begin(&r, AOE_METHOD_SYMMETRIC, 1);
