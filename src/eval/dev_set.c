@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "eval/pair_scores.h"
+#include "table/labels.h"
 #include "table/pairs.h"
 
 struct aoe_dev_set {
@@ -29,10 +30,7 @@ static int check_pairs(const aoe_dev_set *d, aoe_error *err) {
     if (skipped)
         aoei_log_write(&d->log, AOE_LOG_WARNING, "%s: skipped %zu bad row%s", name, skipped, skipped == 1 ? "" : "s");
     if (dropped)
-        aoei_log_write(
-            &d->log, AOE_LOG_INFO,
-            "%s: the label map drops %zu row%s; to keep such rows, map their labels to scores, for example neutral=0.5", name,
-            dropped, dropped == 1 ? "" : "s");
+        aoei_labels_log_dropped(&d->log, name, dropped, "scores, for example neutral=0.5");
     aoei_pairs_label_range(d->pairs, &low, &high);
     if (low < high)
         return 0;

@@ -4,6 +4,7 @@
 #include "table/examples.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "aoe_data.h"
 #include "base/alloc.h"
@@ -241,6 +242,28 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind
         rc = aoei_examples_read(e, t, found, 1, o, err);
     aoei_table_close(t);
     return rc;
+}
+
+int aoei_examples_label_name(char name[AOEI_EXCERPT], const char *path, const aoe_table_options *o, size_t line) {
+    struct stat st;
+    aoei_table *t;
+    aoei_row row;
+    double number;
+    int rc = 1, found = 0;
+    if (stat(path, &st) || !S_ISREG(st.st_mode) || aoei_table_open(&t, path, o, NULL))
+        return 0;
+    if (aoei_columns_select(t, AOE_EXAMPLES_PAIRS, o->columns, NULL))
+        rc = 0;
+    while (!found && (rc == 1 || rc == AOEI_BAD_ROW)) {
+        rc = aoei_table_next(t, &row, NULL);
+        found = rc == 1 && row.line == line;
+    }
+    const aoei_field *label = found ? &row.field[LABEL] : NULL;
+    found = label && label->kind == AOEI_FIELD_TEXT && aoei_number_of(label->text, &number) == AOEI_LABEL_UNKNOWN;
+    if (found)
+        aoei_excerpt(name, label->text);
+    aoei_table_close(t);
+    return found;
 }
 
 void aoei_examples_keep_positives(aoei_examples *e, double threshold) {

@@ -49,6 +49,11 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, i
  * AOE_EXAMPLES_AUTO, the columns of the file determine the kind. */
 int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind, const aoe_table_options *o, aoe_error *err);
 
+/* Reads the label of the labeled pair in a line of a file again, for messages. Copies its beginning to `name` and returns 1 if
+ * the label is a name, such as "neutral". Returns 0 if it is a number, if there is no such line, or if the file is not a
+ * regular file and therefore cannot be read again. o: options of the table. */
+int aoei_examples_label_name(char name[AOEI_EXCERPT], const char *path, const aoe_table_options *o, size_t line);
+
 /* Converts labeled pairs to positives: pairs with a label below `threshold` are removed. */
 void aoei_examples_keep_positives(aoei_examples *e, double threshold);
 

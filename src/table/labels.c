@@ -86,6 +86,11 @@ void aoei_labels_free(aoei_labels *m) {
     *m = (aoei_labels){0};
 }
 
+void aoei_labels_log_dropped(const aoei_log *log, const char *name, size_t dropped, const char *values) {
+    aoei_log_write(log, AOE_LOG_INFO, "%s: the label map drops %zu row%s; to keep such rows, map their labels to %s", name,
+                   dropped, dropped == 1 ? "" : "s", values);
+}
+
 aoei_label aoei_number_of(aoe_text text, double *value) {
     char copy[MAX_DIGITS + 1];
     if (text.len == 0 || text.len > MAX_DIGITS)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "base/log.h"
 #include "table/table.h"
 
 /* A rule of a label map: it replaces a label by a number, or drops the rows with this label. */
@@ -41,6 +42,10 @@ typedef enum aoei_label {
 /* Converts a label to a number. *value is set only if the result is AOEI_LABEL_VALUE. JSON true is 1 and JSON false is 0,
  * unless m contains a rule for the name "true" or "false". */
 aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *value);
+
+/* Logs that the label map drops rows of a file, and how to keep them. values: values to which their labels can be mapped, with
+ * an example, such as "scores, for example neutral=0.5". */
+void aoei_labels_log_dropped(const aoei_log *log, const char *name, size_t dropped, const char *values);
 
 /* Parses a decimal number such as "3", "-0.5" or "1e-3" in the C locale. Returns AOEI_LABEL_VALUE and sets *value, or returns
  * AOEI_LABEL_NOT_FINITE if the number is too large, or AOEI_LABEL_UNKNOWN if the text is not a number. */

@@ -49,6 +49,29 @@ int aoei_class_counts_log(const aoei_log *log, const char *path, const aoei_data
     return AOE_OK;
 }
 
+int aoei_class_counts_warn(const aoei_log *log, const aoei_source *sources, size_t n, size_t classes, aoe_error *err) {
+    char list[MAX_LISTED * 24] = "", more[48] = "";
+    size_t used = 0, missing = 0;
+    char *seen = aoei_calloc(classes, 1);
+    if (!seen)
+        return aoei_fail_nomem(err, classes);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sources[i].data.n; k++)
+            seen[(size_t)sources[i].data.labels[k]] = 1;
+    for (size_t k = 0; k < classes; k++)
+        if (!seen[k] && missing++ < MAX_LISTED)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu", missing > 1 ? ", " : "", k);
+    if (missing > MAX_LISTED)
+        snprintf(more, sizeof more, " and %zu more", missing - MAX_LISTED);
+    if (missing)
+        aoei_log_write(log, AOE_LOG_WARNING,
+                       "no examples of class%s %s%s, but the classifier has the classes 0 to %zu; correct options.label_map or "
+                       "options.classes if this is not intended",
+                       missing > 1 ? "es" : "", list, more, classes - 1);
+    aoei_free(seen);
+    return AOE_OK;
+}
+
 json_t *aoei_class_counts_json(const aoei_dataset *d) {
     size_t classes;
     size_t *counts = count(d, &classes);

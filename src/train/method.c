@@ -196,7 +196,9 @@ int aoei_check_words(const aoe_train_options *o, const char *name, aoe_pooling p
     if (o->n_matryoshka)
         return aoei_fail(
             err, AOE_EARG,
-            "options.matryoshka: the classifier of options.method %s needs whole embeddings; choose another method", name);
+            "options.matryoshka: the classifier of options.method %s needs whole embeddings; choose another method, "
+            "or leave out options.matryoshka",
+            name);
     if (given != AOE_POOLING_AUTO && given != pooling)
         return aoei_fail(err, AOE_EARG, "options.pooling is %s, but the pooling of options.method %s is %s; leave it out",
                          aoe_pooling_name(given), name, aoe_pooling_name(pooling));

@@ -5,6 +5,7 @@
 
 #include "aoe_data.h"
 #include "base/check.h"
+#include "base/closest.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "table/texts.h"
@@ -69,20 +70,41 @@ const char *aoe_method_group(aoe_method m) {
     return m >= 0 && m < AOE_METHOD_COUNT ? groups[methods[m]->group] : NULL;
 }
 
+/* Sets names to the names of the methods that support one of these kinds of examples, in alphabetical order. kinds: bits as in
+ * aoei_method.kinds. Returns their number. */
+static size_t sorted_names(const char *names[AOE_METHOD_COUNT], unsigned kinds) {
+    size_t n = 0;
+    for (int i = 0; i < AOE_METHOD_COUNT; i++) {
+        if (!(methods[i]->kinds & kinds))
+            continue;
+        size_t k = n++;
+        for (; k > 0 && strcmp(names[k - 1], methods[i]->name) > 0; k--)
+            names[k] = names[k - 1];
+        names[k] = methods[i]->name;
+    }
+    return n;
+}
+
 /* Writes the names of the methods that support one of these kinds of examples to list. kinds: bits as in aoei_method.kinds.
  * Returns list. */
 static const char *list_names(char list[LIST_SIZE], unsigned kinds) {
-    size_t used = 0, n = 0, k = 0;
-    for (int i = 0; i < AOE_METHOD_COUNT; i++)
-        n += (methods[i]->kinds & kinds) != 0;
-    for (int i = 0; i < AOE_METHOD_COUNT && used < LIST_SIZE; i++)
-        if (methods[i]->kinds & kinds)
-            used += (size_t)snprintf(list + used, LIST_SIZE - used, "%s%s",
-                                     !k++    ? ""
-                                     : k < n ? ", "
-                                             : " or ",
-                                     methods[i]->name);
+    const char *names[AOE_METHOD_COUNT];
+    const size_t n = sorted_names(names, kinds);
+    size_t used = 0;
+    for (size_t i = 0; i < n && used < LIST_SIZE; i++)
+        used += (size_t)snprintf(list + used, LIST_SIZE - used, "%s%s", i == 0 ? "" : i < n - 1 ? ", " : " or ", names[i]);
     return list;
+}
+
+/* Returns the name of a method that is similar to `name`, without regard to case, or NULL. */
+static const char *similar_name(const char *name) {
+    const char *names[AOE_METHOD_COUNT];
+    char lower[64];
+    size_t n = 0;
+    for (; name[n] && n < sizeof lower - 1; n++)
+        lower[n] = (char)(name[n] >= 'A' && name[n] <= 'Z' ? name[n] - 'A' + 'a' : name[n]);
+    lower[n] = '\0';
+    return aoei_closest(lower, names, sorted_names(names, UINT_MAX));
 }
 
 int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
@@ -93,7 +115,11 @@ int aoe_method_parse(aoe_method *m, const char *name, aoe_error *err) {
             return 0;
         }
     char list[LIST_SIZE];
-    return aoei_fail(err, AOE_EARG, "method '%s' is unknown; use %s", name, list_names(list, UINT_MAX));
+    const char *similar = similar_name(name);
+    list_names(list, UINT_MAX);
+    if (similar)
+        return aoei_fail(err, AOE_EARG, "method '%s' is unknown; did you mean %s? Otherwise, use %s", name, similar, list);
+    return aoei_fail(err, AOE_EARG, "method '%s' is unknown; use %s", name, list);
 }
 
 void aoe_train_method_defaults(aoe_train_options *o, aoe_method m) {
@@ -183,17 +209,26 @@ int aoei_method_has_classes(const aoei_method *m, const aoe_train_options *o) {
     return m->group == AOEI_METHODS_CLASSES || aoei_cross_classes(o) > 1;
 }
 
-/* Checks that all labels of labeled pairs are classes. */
-static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe_train_options *o, aoe_error *err) {
+/* Checks that all labels of labeled pairs are classes. file: file of the examples. */
+static int check_classes(const aoei_method *m, const aoei_examples *e, const aoe_train_options *o, const aoe_train_data *file,
+                         aoe_error *err) {
     const double max_classes = o->classes != AOE_AUTO ? (double)o->classes : AOEI_MAX_CLASSES;
-    for (size_t i = 0; i < e->n && e->kind == AOE_EXAMPLES_PAIRS; i++)
-        if (!(e->label[i] >= 0 && e->label[i] < max_classes && !(e->label[i] > floor(e->label[i]))))
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: label %g is not a class: options.method %s expects integers from 0%s; map labels with "
-                             "options.label_map, or for scores, %s",
-                             e->name, e->line[i], e->label[i], m->name, o->classes != AOE_AUTO ? " to options.classes - 1" : "",
-                             o->method == AOE_METHOD_CROSS_ENCODER ? "unset options.classes"
-                                                                   : "choose another method, such as sbert-regression");
+    char word[AOEI_EXCERPT], label[AOEI_EXCERPT + 40];
+    for (size_t i = 0; i < e->n && e->kind == AOE_EXAMPLES_PAIRS; i++) {
+        if (e->label[i] >= 0 && e->label[i] < max_classes && !(e->label[i] > floor(e->label[i])))
+            continue;
+        if (aoei_examples_label_name(word, file->path, &file->table, e->line[i]))
+            snprintf(label, sizeof label, "'%s' has the value %g, which", word, e->label[i]);
+        else
+            snprintf(label, sizeof label, "%g", e->label[i]);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s:%zu: label %s is not a class: options.method %s expects integers from 0%s map labels with "
+                         "options.label_map, or for scores, %s",
+                         e->name, e->line[i], label, m->name,
+                         o->classes != AOE_AUTO ? " to options.classes - 1; raise options.classes," : ";",
+                         o->method == AOE_METHOD_CROSS_ENCODER ? "unset options.classes"
+                                                               : "choose another method, such as sbert-regression");
+    }
     return AOE_OK;
 }
 
@@ -217,7 +252,7 @@ int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *fil
         aoei_texts_are_plain(file->path, &table))
         return fail_plain_texts(m, file->path, err);
     if (!code && aoei_method_has_classes(m, o))
-        code = check_classes(m, e, o, err);
+        code = check_classes(m, e, o, file, err);
     if (!code && e->kind == AOE_EXAMPLES_PAIRS && m->positives_only)
         return aoei_keep_positives(e, &file_loss->threshold, &o->objective, file, err);
     return code;
@@ -232,9 +267,12 @@ int aoei_method_loss(const aoei_method *m, aoei_file_loss *file_loss, const aoe_
     file_loss->objective.ibn_threshold = 1;
     if (m->weights)
         m->weights(&file_loss->objective, d->kind);
-    if (!(m->kinds >> d->kind & 1))
+    if (!(m->kinds >> d->kind & 1)) {
+        char list[LIST_SIZE];
         return aoei_fail(err, AOE_EARG,
-                         "%s: options.method %s trains on %s, not on %s; give other data or choose another method", file->path,
-                         m->name, m->supported, aoei_kind_name(d->kind));
+                         "%s: options.method %s trains on %s, not on %s; give other data, or choose a method for %s: %s",
+                         file->path, m->name, m->supported, aoei_kind_name(d->kind), aoei_kind_name(d->kind),
+                         list_names(list, 1u << d->kind));
+    }
     return m->file_loss ? m->file_loss(file_loss, o, file, d, err) : AOE_OK;
 }

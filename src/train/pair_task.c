@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/random.h"
+#include "table/labels.h"
 #include "train/generator.h"
 #include "train/layer_loss.h"
 #include "train/matryoshka.h"
@@ -160,7 +161,9 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: skipped %zu bad row%s", o->path, e->skipped,
                        e->skipped == 1 ? "" : "s");
     if (!code && e->dropped)
-        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: rows dropped because of their labels: %zu", o->path, e->dropped);
+        aoei_labels_log_dropped(&t->ctx->log, o->path, e->dropped,
+                                aoei_method_has_classes(p->method, p->o) ? "classes, for example neutral=2"
+                                                                         : "scores, for example neutral=0.5");
     if (!code)
         code = p->task.cross_encoder
                    ? create_joined(&source->data, t->base, e, o->prompt, err)
@@ -225,6 +228,8 @@ static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe
                          p->o->objective.hard_negative);
     if (!code && aoei_method_has_classes(p->method, p->o))
         code = aoei_class_counts_check(p->o->data, p->sources, p->o->n_data, err);
+    if (!code && aoei_method_has_classes(p->method, p->o))
+        code = aoei_class_counts_warn(&t->ctx->log, p->sources, p->o->n_data, aoei_class_count(p->o, highest), err);
     if (!code && p->method->layer)
         code = p->method->layer(p->o, t->base, highest, err);
     if (!code && p->method->maps_vectors)

@@ -45,6 +45,12 @@ grep -v '^contradiction\|^neutral' nli.tsv >entailment.tsv
 "$AOE" train -m start -d nli.tsv -d entailment.tsv -o classes --method sbert-classification --max-steps 1 -t 1 2>&1 >/dev/null | grep 'per class'
 tr -d ' \n' <classes/aoe.json | grep -o '"class_examples":[^]]*]'
 fails "$AOE" train -q -m start -d entailment.tsv -o out --method sbert-classification
+printf 'text1\ttext2\tlabel\na\tb\t0\nb\tc\t3\n' >numbers.tsv
+# Classes without examples are named in one warning for all files.
+"$AOE" train -m start -d numbers.tsv -d numbers.tsv label-map=3=1 -o gap --method sbert-classification --classes 6 --max-steps 1 -t 1 2>&1 >/dev/null |
+    grep 'no examples'
+"$AOE" train -m start -d nli.tsv -d entailment.tsv -o gap --force --method sbert-classification --max-steps 1 -t 1 2>&1 >/dev/null |
+    grep 'no examples' || echo "no warning"
 # The labels of a dev file are scores, also if the training method uses them as classes.
 on_dev() { # on_dev OPTION...: prints the notes about the labels of the dev file nli.tsv
     "$AOE" train -m start -d nli.tsv -o classes --force --method sbert-classification --max-steps 1 -t 1 "$@" 2>&1 >/dev/null |
@@ -123,6 +129,8 @@ fails "$AOE" train -m start -d triplets.tsv -o out --method gist
 fails "$AOE" train -m start -d triplets.tsv -o out --method symmetric --directions all
 fails "$AOE" train -m start -d triplets.tsv -o out --method sbert-regression
 fails "$AOE" train -m start -d "$pairs" -o out --method sbert-classification
+fails "$AOE" train -m start -d nli.tsv -o out --method sbert-classification --classes 2
+fails "$AOE" train -m start -d numbers.tsv -o out --method sbert-classification --classes 2
 fails "$AOE" train -m start -d "$pairs" -o out --method sbert-regression --label-max 4
 printf 'query\tpositive\nthe cat\ta cat\nthe dog\ta dog\n' >positives.tsv
 fails "$AOE" train -m start -d positives.tsv -o out --method simcse-sup --hard-negative 0.5

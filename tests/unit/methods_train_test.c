@@ -718,7 +718,13 @@ static void names(void **state) {
     }
     aoe_method m = AOE_METHOD_COSENT;
     assert_int_equal(aoe_method_parse(&m, "simcse", &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "method 'simcse' is unknown; use angle, cosent"));
+    assert_non_null(
+        strstr(err.message, "method 'simcse' is unknown; did you mean simcse-sup? Otherwise, use angle, consert, "));
+    assert_int_equal(aoe_method_parse(&m, "SimCSE-Unsup", &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "did you mean simcse-unsup?"));
+    assert_int_equal(aoe_method_parse(&m, "mlm", &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "method 'mlm' is unknown; use angle, consert, "));
+    assert_int_equal(m, AOE_METHOD_COSENT);
     assert_null(aoe_method_name(AOE_METHOD_COUNT));
 }
 
