@@ -27,15 +27,16 @@ static const cli_option data_table[] = {
      .kind = CLI_TEXTS,
      .value = "FILE [KEY=VALUE...]",
      AT(data),
-     .help = "training data: .tsv, .csv or .jsonl, optionally compressed (.gz or .zst), with the "
-             "columns (text1, text2, label), (query, positive) or (query, positive, negative). Methods for plain "
-             "texts read the texts of any table, the lines of a .txt file, or a folder of SentEval's STS data. Repeat "
-             "this option for more files. Settings after a file apply only to this file. weight=X "
-             "uses each row X times per epoch (default: 1). form=NAME is pairs, positives or "
-             "triplets (default: detected from the columns). prompt=TEMPLATE is the prompt for queries"
-             " and for both texts of pairs. doc-prompt=TEMPLATE is the prompt for positives and "
-             "negatives. columns=, label-map= and ibn-threshold= have the meaning of the options with "
-             "these names",
+     .help =
+         "training data: .tsv, .csv or .jsonl, optionally compressed (.gz or .zst), with the "
+         "columns (text1, text2, label), (query, positive) or (query, positive, negative). Methods for plain "
+         "texts read the texts of any table, the lines of a .txt file, or a folder of SentEval's STS data. Several "
+         "files may follow this option, which may also be repeated. Settings after a file apply only to this file. weight=X "
+         "uses each row X times per epoch (default: 1). form=NAME is pairs, positives or "
+         "triplets (default: detected from the columns). prompt=TEMPLATE is the prompt for queries"
+         " and for both texts of pairs. doc-prompt=TEMPLATE is the prompt for positives and "
+         "negatives. columns=, label-map= and ibn-threshold= have the meaning of the options with "
+         "these names",
      .fallback = ""},
     {.name = "dev",
      .kind = CLI_TEXTS,
@@ -55,7 +56,7 @@ static const cli_option batch_table[] = {
      AT(t.batch_size),
      .min = 2,
      .max = 1e6,
-     .help = "number of pairs or triplets per batch"},
+     .help = "number of pairs, triplets or plain texts per batch"},
     {.name = "allow-duplicates",
      .kind = CLI_FLAG,
      AT(t.allow_duplicates),
@@ -75,7 +76,7 @@ static const cli_option batch_table[] = {
      AT(t.cache_chunk),
      .min = 1,
      .max = 1e6,
-     .help = "gradient caching (GradCache): pass only N pairs or triplets through the model at a time,"
+     .help = "gradient caching (GradCache): pass only N pairs, triplets or texts through the model at a time,"
              " which needs less memory and about 1.3 times the computation; the losses still use the "
              "whole batch",
      .fallback = "the whole batch"},

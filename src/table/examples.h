@@ -26,8 +26,9 @@ typedef struct aoei_examples {
     double *label; /* [n] label of each example; 0 for kinds without labels; owned */
     size_t *line;  /* [n] line number of each example in the file, counted from 1; owned */
     size_t n_texts;
-    size_t skipped; /* number of bad rows that were skipped */
-    size_t dropped; /* number of rows that were dropped because options.label_map maps their label to "drop" */
+    size_t skipped;     /* number of bad rows that were skipped */
+    int ignores_labels; /* 1: plain texts were read from a table of labeled pairs, whose labels are not used */
+    size_t dropped;     /* number of rows that were dropped because options.label_map maps their label to "drop" */
     size_t text_capacity, first_capacity, label_capacity, line_capacity; /* allocated elements of the arrays */
     aoei_chunks bytes;                                                   /* bytes of the texts, owned */
 } aoei_examples;

@@ -268,6 +268,9 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     if (!rc)
         rc = aoei_examples_create(e, folder ? path : aoei_table_name(t), AOE_EXAMPLES_TEXTS, err);
     size_t *skipped = o->skip_bad_rows ? &e->skipped : NULL;
+    aoe_example_kind kind;
+    if (!rc && !folder && !o->columns)
+        e->ignores_labels = !aoei_columns_detect(&kind, t, NULL, NULL) && kind == AOE_EXAMPLES_PAIRS;
     if (!rc)
         rc = folder ? pass_folder(&r, path, o->columns, skipped, err) : pass_rows(&r, t, o->columns, skipped, err);
     if (!rc && !e->n)

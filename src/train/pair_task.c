@@ -160,6 +160,9 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
     if (!code && e->skipped)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s: skipped %zu bad row%s", o->path, e->skipped,
                        e->skipped == 1 ? "" : "s");
+    if (!code && e->ignores_labels)
+        aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: options.method %s trains on plain texts; the labels are ignored",
+                       o->path, p->method->name);
     if (!code && e->dropped)
         aoei_labels_log_dropped(&t->ctx->log, o->path, e->dropped,
                                 aoei_method_has_classes(p->method, p->o) ? "classes, for example neutral=2"

@@ -91,6 +91,10 @@ trains distill "$pairs" --epochs 4 --batch-size 16 --lr 2e-3 --teacher angle
 sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*/\1/p' ct/train-log.jsonl |
     awk '{ loss[NR] = $1 } END { for (i = 1; i <= 20; i++) { first += loss[i]; last += loss[NR - i + 1] }
          print "ct: " (last < 0.8 * first ? "the loss decreases" : "the loss changes from " first / 20 " to " last / 20) }'
+# A method for plain texts says that it ignores the labels of a table.
+ignored() { "$AOE" train -m start -d "$1" -o ignored --force --method simcse-unsup --max-steps 1 -t 1 2>&1 >/dev/null | grep ignored || echo "no note"; }
+ignored "$pairs"
+ignored triplets.tsv
 trains ct-in-batch "$pairs" --epochs 2 --batch-size 64 --lr 2e-3
 "$AOE" train -q -m start -d "$pairs" -o sizes --matryoshka 32,16:0.5,8 --matryoshka-per-step 2 -t 1 --max-steps 2 >/dev/null
 tr -d ' \n' <sizes/aoe.json | grep -o '"matryoshka":.*"matryoshka_per_step":2'
