@@ -253,6 +253,38 @@ AOE_API int aoe_score_pairs(aoe_embedder *e, const aoe_text *first, const aoe_te
 /* Cosine of x[dims] and y[dims] in [-1, 1], computed in double precision; 0 if a vector is zero. */
 AOE_API double aoe_cosine(const float *x, const float *y, size_t dims);
 
+/* ---------------------------------------------------------- quantized vectors */
+
+/* Type of the components of a vector. The values are those of quantize_embeddings of sentence-transformers
+ * (sentence_transformers/util/quantization.py, version 6). */
+typedef enum aoe_precision {
+    AOE_PRECISION_FLOAT32, /* float: the components, unchanged */
+    AOE_PRECISION_INT8,    /* int8_t, one per component: the value of UINT8 minus 128 */
+    AOE_PRECISION_UINT8,   /* uint8_t, one per component: floor((x - min) / step), limited to 0 and 255, where min and max are
+                              the range of the component, and step is (max - min) / 255, or 1 if min equals max. Each operation
+                              is rounded to float32 */
+    AOE_PRECISION_BINARY,  /* int8_t, one per 8 components: the value of UBINARY minus 128 */
+    AOE_PRECISION_UBINARY  /* uint8_t, one per 8 components: each bit is 1 if its component is greater than 0. The highest bit
+                              belongs to the first of the 8 components; unused bits of the last byte are 0 (numpy.packbits) */
+} aoe_precision;
+
+/* Returns the number of bytes of a vector of `dims` components: 4 dims for FLOAT32, dims for INT8 and UINT8, and dims / 8,
+ * rounded up, for BINARY and UBINARY. Returns 0 for an unknown value. */
+AOE_API size_t aoe_precision_bytes(aoe_precision p, size_t dims);
+/* Sets ranges that contain no vector: all minima are infinity, and all maxima are -infinity. ranges: [2, dims], the smallest
+ * and the largest value of each component, owned by the caller. */
+AOE_API void aoe_ranges_init(float *ranges, size_t dims);
+/* Extends ranges, so that they contain n vectors. ranges: [2, dims], set by aoe_ranges_init or an earlier call; vectors: [n,
+ * dims]. The vectors must be representative, for example those of at least 100 texts. If the function fails, the ranges are
+ * unchanged. Errors: AOE_ENUMERIC (a component is not finite; names the vector and the component). */
+AOE_API int aoe_ranges_add(float *ranges, const float *vectors, size_t n, size_t dims, aoe_error *AOE_NULLABLE err);
+/* Quantizes n vectors. vectors: [n, dims]; ranges: [2, dims], required for INT8 and UINT8, otherwise ignored; out: [n,
+ * aoe_precision_bytes(p, dims)] bytes, owned by the caller, which must not overlap `vectors`. Vectors that are compared with
+ * each other, such as queries and documents, need the same ranges. Errors: AOE_EARG (dims is 0; unknown value of p; no ranges;
+ * a minimum is greater than its maximum), AOE_ENUMERIC (a component, a range or the size of a range is not finite). */
+AOE_API int aoe_quantize(aoe_precision p, const float *vectors, size_t n, size_t dims, const float *AOE_NULLABLE ranges,
+                         void *out, aoe_error *AOE_NULLABLE err);
+
 /* -------------------------------------------------------------------- search */
 
 typedef struct aoe_neighbor {
