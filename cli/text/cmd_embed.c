@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Implements `aoe embed`: reads texts from lines or tables, computes one embedding per text, and writes the embeddings in the
  * order of the input. Texts are processed in batches, so memory use does not depend on the size of the input.
+ *
+ * The precisions int8 and uint8 need the range of each component before the first embedding is written. The ranges are read
+ * from a file, computed from the texts or embeddings of a file (calibration), or computed from all texts of the command, whose
+ * embeddings are then stored in a temporary file until the last text was read.
  */
 #include "base/path.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
-#include "cli/common/float_text.h"
 #include "cli/common/text_files.h"
+#include "cli/text/embedding_store.h"
+#include "cli/text/ranges.h"
+#include "cli/text/vector_output.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,40 +22,50 @@
 /* Texts are read, embedded and written in batches of at most BATCH texts and about BATCH_BYTES bytes. Large batches are faster,
  * because the model processes texts of similar length together, and a large batch contains more texts of each length. */
 enum { BATCH = 4096, BATCH_BYTES = 4 << 20 };
-enum { NPY_HEADER = 128 }; /* size in bytes of the header of a .npy file; it does not depend on the number of rows */
-
-typedef enum format { FORMAT_JSONL, FORMAT_NPY, FORMAT_TSV, FORMAT_BY_NAME } format;
+enum { ENOUGH = 100 }; /* number of embeddings from which ranges are computed without a warning, as in sentence-transformers */
 
 typedef struct options {
     cli_general general;
     cli_model_options model;
-    format format;
+    cli_vector_format format;
     size_t dims;        /* number of components of an embedding that are written; 0: all */
     const char *output; /* path of the output file; NULL: stdout */
+    aoe_precision precision;
+    const char *ranges;      /* file from which the ranges are read; NULL: none */
+    const char *calibrate;   /* file of texts or embeddings from which the ranges are computed; NULL: none */
+    const char *save_ranges; /* file to which the ranges are written; NULL: none */
     aoe_table_options table;
 } options;
 
+/* Destination of the embeddings of a batch. */
+typedef enum destination {
+    TO_OUTPUT, /* the output */
+    TO_STORE,  /* the ranges and the temporary file */
+    TO_RANGES  /* the ranges */
+} destination;
+
 typedef struct job {
+    const char *precision; /* name of the precision, for messages; static string */
     cli_session session;
     cli_text_files input;
     cli_progress progress;
-    cli_file out;
-    /* temporary file for the embeddings, owned; used if the output is a .npy file whose header cannot be rewritten, otherwise
-     * NULL */
-    FILE *spool;
-    FILE *to;            /* stream to which embeddings are written: out.file or spool */
+    cli_file file[2]; /* the output, and the file to which the ranges are written */
+    cli_vector_output output;
+    cli_embedding_store store;
+    destination destination;
     float *vectors;      /* [BATCH, model dims] embeddings, owned */
     aoe_text_info *info; /* [BATCH] information about each text, such as its number of tokens; owned */
-    char *line;          /* [dims * (CLI_FLOAT_MAX + 1)] workspace: an embedding as text, owned */
+    float *ranges;       /* [2, dims] ranges of the components, owned */
+    size_t calibrated;   /* number of embeddings in the ranges */
     size_t model_dims, dims;
     int normalize;
-    format format;
-    int has_chunks; /* 1: the output contains the number of chunks of each text (--chunk mean) */
     /* texts: number of all texts; empty, truncated: number of empty and of truncated texts; chunked: number of texts that were
      * split into chunks */
     size_t texts, empty, truncated, chunked;
     size_t zero; /* number of texts without tokens */
 } job;
+
+static const char *const precisions[] = {"float32", "int8", "uint8", "binary", "ubinary", NULL};
 
 static const cli_option table[] = {
     {.name = "format",
@@ -61,8 +77,7 @@ static const cli_option table[] = {
      .noun = "format",
      .help = "output format: jsonl, npy or tsv. jsonl: one object per text, with the embedding, the "
              "number of tokens, whether the text was truncated and, with --chunk mean, the number of "
-             "chunks. npy: float32 array of shape [texts, dims]. tsv: one row per text, one column per"
-             " component",
+             "chunks. npy: array of shape [texts, dims]. tsv: one row per text, one column per component",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,
@@ -74,69 +89,46 @@ static const cli_option table[] = {
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
 };
 
+static const cli_option precision_table[] = {
+    {.name = "precision",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = offsetof(options, precision),
+     .choices = precisions,
+     .noun = "precision",
+     .help = "type of the values in the output: float32; int8 or uint8 (8 bits per component, in 255 steps from the minimum to "
+             "the maximum of the component); binary or ubinary (1 bit per component, 1 if it is positive, 8 bits per signed or "
+             "unsigned value). The values are those of quantize_embeddings of sentence-transformers (docs/quantization.md)"},
+    {.name = "calibrate",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(options, calibrate),
+     .excludes = "ranges",
+     .help =
+         "int8, uint8: compute the ranges of the components from the embeddings of the texts in FILE, which is read with the "
+         "same options as the other texts, or from a .npy file with embeddings",
+     .fallback = "all texts of the command; their embeddings are kept in a temporary file until the last text is read"},
+    {.name = "ranges",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(options, ranges),
+     .excludes = "save-ranges",
+     .help = "int8, uint8: read the ranges from FILE: .json with the arrays of minima and maxima, or .npy with the shape "
+             "[2, dims]. Queries and documents need the same ranges",
+     .fallback = "computed as described at --calibrate"},
+    {.name = "save-ranges",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = offsetof(options, save_ranges),
+     .help = "int8, uint8: write the ranges to FILE (.json or .npy), for --ranges of later commands"},
+};
+
 static const cli_option column_table[] = {
     CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
                        "name of the text column of tables; with several names, for example a,b, one embedding "
                        "per column is computed for each row",
                        "text or sentence"),
 };
-
-/* Writes the header of a .npy file with an array [texts, dims]. Returns 0, or -1 on failure. */
-static int write_npy_header(FILE *f, size_t texts, size_t dims) {
-    char header[NPY_HEADER + 1];
-    int n = snprintf(header + 10, sizeof header - 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", texts,
-                     dims);
-    memset(header + 10 + n, ' ', (size_t)(NPY_HEADER - 11 - n));
-    memcpy(header, "\x93NUMPY\x01\x00", 8);
-    header[8] = (char)(NPY_HEADER - 10);
-    header[9] = 0;
-    header[NPY_HEADER - 1] = '\n';
-    return fwrite(header, 1, NPY_HEADER, f) == NPY_HEADER ? 0 : -1;
-}
-
-/* Writes floats in little-endian byte order, as the header of the .npy file says. */
-static void write_floats(FILE *f, const float *v, size_t n) {
-    const uint32_t one = 1;
-    unsigned char first;
-    memcpy(&first, &one, 1);
-    if (first) {
-        fwrite(v, sizeof *v, n, f);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &v[i], sizeof bits);
-        for (int shift = 0; shift < 32; shift += 8)
-            putc((int)(bits >> shift & 0xFF), f);
-    }
-}
-
-/* Writes the components of an embedding as decimal numbers, separated by `separator`. */
-static void write_text(job *j, const float *v, char separator) {
-    char *to = j->line;
-    for (size_t k = 0; k < j->dims; k++) {
-        to += cli_format_float(to, v[k]);
-        *to++ = separator;
-    }
-    fwrite(j->line, 1, (size_t)(to - 1 - j->line), j->to);
-}
-
-/* Writes the JSON object of text i of the batch. v: embedding of the text. */
-static int write_jsonl(job *j, const cli_batch *batch, size_t i, const float *v) {
-    json_t *text = cli_json_text(batch->text[i].data, batch->text[i].len);
-    fputs("{\"text\":", j->to);
-    int failed = !text || cli_put_json(j->to, text);
-    json_decref(text);
-    if (failed)
-        return cli_fail("out of memory while printing JSON");
-    fputs(",\"embedding\":[", j->to);
-    write_text(j, v, ',');
-    fprintf(j->to, "],\"tokens\":%u,\"truncated\":%s", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
-    if (j->has_chunks)
-        fprintf(j->to, ",\"chunks\":%u", (unsigned)j->info[i].chunks);
-    fputs("}\n", j->to);
-    return 0;
-}
 
 /* Scales v[n] to unit length. A zero vector is not changed. */
 static void normalize(float *v, size_t n) {
@@ -150,92 +142,107 @@ static void normalize(float *v, size_t n) {
         v[k] = (float)((double)v[k] * scale);
 }
 
-/* Writes the embeddings of the batch. Counts the texts that were truncated, that were split into chunks, and that have no
- * tokens. */
-static int write_batch(job *j, const cli_batch *batch) {
-    for (size_t i = 0; i < batch->n; i++) {
-        float *v = j->vectors + i * j->model_dims;
-        if (j->normalize && j->dims < j->model_dims)
+/* Truncates the embeddings of n texts to j->dims components. Afterwards, j->vectors has the shape [n, dims]. */
+static void truncate_vectors(job *j, size_t n) {
+    for (size_t i = 0; i < n && j->dims < j->model_dims; i++) {
+        float *v = j->vectors + i * j->dims;
+        memmove(v, j->vectors + i * j->model_dims, j->dims * sizeof *v);
+        if (j->normalize)
             normalize(v, j->dims);
-        if (j->format == FORMAT_JSONL) {
-            if (write_jsonl(j, batch, i, v))
-                return 1;
-        } else if (j->format == FORMAT_NPY) {
-            write_floats(j->to, v, j->dims);
-        } else {
-            write_text(j, v, '\t');
-            putc('\n', j->to);
-        }
+    }
+}
+
+/* Counts the texts of a batch that are empty, that were truncated, that were split into chunks, and that have no tokens. */
+static void count_texts(job *j, const cli_batch *batch) {
+    for (size_t i = 0; i < batch->n; i++) {
         j->truncated += j->info[i].truncated;
         j->chunked += j->info[i].chunks > 1;
         j->zero += j->info[i].tokens == 0;
     }
-    if (j->to == j->spool && (fflush(j->spool) || ferror(j->spool)))
-        return cli_fail("cannot write a temporary file; free space in /tmp or use -o FILE");
-    return j->to == j->spool ? 0 : cli_file_check(&j->out);
+    j->texts += batch->n;
+    j->empty += batch->empty;
 }
 
-/* Receives a batch of texts: embeds the texts and writes the embeddings. */
+/* Extends the ranges with the embeddings of n texts. */
+static int add_ranges(job *j, size_t n) {
+    aoe_error err;
+    j->calibrated += n;
+    return aoe_ranges_add(j->ranges, j->vectors, n, j->dims, &err) ? cli_fail("%s", err.message) : 0;
+}
+
+/* Receives a batch of texts: embeds the texts, and writes or stores the embeddings. */
 static int embed_batch(void *user, const cli_batch *batch) {
     job *j = user;
     aoe_error err;
+    int code;
     if (aoe_embed(j->session.embedder, batch->text, batch->n, j->vectors, j->info, &err))
         return cli_text_files_fail(&j->input, aoe_embed_failed_text(j->session.embedder), &err);
-    const int code = write_batch(j, batch);
-    j->texts += batch->n;
-    j->empty += batch->empty;
-    cli_progress_update(&j->progress, j->texts, 0, NULL, -1, NULL);
+    truncate_vectors(j, batch->n);
+    if (j->destination == TO_RANGES)
+        code = add_ranges(j, batch->n);
+    else if (j->destination == TO_STORE)
+        code = add_ranges(j, batch->n) || cli_embedding_store_add(&j->store, batch, j->vectors, j->info);
+    else
+        code = cli_vector_output_write(&j->output, batch, j->vectors, j->info);
+    if (j->destination != TO_RANGES)
+        count_texts(j, batch);
+    cli_progress_update(&j->progress, j->destination == TO_RANGES ? j->calibrated : j->texts, 0, NULL, -1, NULL);
     return code;
 }
 
 /* Embeds the texts of all files. */
-static int embed_all(job *j, const cli_args *args, const aoe_table_options *t) {
+static int embed_all(job *j, const cli_args *args, const aoe_table_options *t, destination to) {
     j->input.use = embed_batch;
     j->input.user = j;
-    cli_progress_begin(&j->progress, "embedding", "texts", 0);
+    j->destination = to;
+    cli_progress_begin(&j->progress, to == TO_RANGES ? "calibrating" : "embedding", "texts", 0);
     const int code = cli_text_files_read(&j->input, args, t);
     cli_progress_end(&j->progress);
     return code;
 }
 
-/* Opens the output. For the .npy format, also opens the temporary file or writes a provisional header. */
-static int begin_output(job *j, const char *path) {
-    if (cli_file_open(&j->out, path))
-        return 1;
-    j->to = j->out.file;
-    if (j->format != FORMAT_NPY)
-        return 0;
-    /* The header contains the number of rows, which is known only at the end. If the output is a regular file, the header is
-     * then rewritten. Otherwise the rows are first written to a temporary file. */
-    if (!j->out.writer.temp_path) {
-        j->spool = tmpfile();
-        if (!j->spool)
-            return cli_fail("cannot create a temporary file; free space in /tmp or use -o FILE");
-        j->to = j->spool;
-        return 0;
-    }
-    return write_npy_header(j->to, 0, j->dims) ? cli_file_check(&j->out) : 0;
+/* Rejects ranges from fewer than two embeddings, and warns if there are few. from: file of the embeddings; NULL: the input. */
+static int check_calibrated(const job *j, const char *from) {
+    if (j->calibrated < 2)
+        return cli_fail("%s contains %s; the ranges for %s need at least 2, and should be computed from at least %d; use %s",
+                        from ? from : "the input", j->calibrated ? "only one text" : "no texts", j->precision, ENOUGH,
+                        from ? "another file" : "--calibrate or --ranges");
+    if (j->calibrated < ENOUGH)
+        cli_warn("the ranges for %s are computed from only %zu texts; use at least %d%s", j->precision, j->calibrated, ENOUGH,
+                 from ? "" : ", for example with --calibrate");
+    return 0;
 }
 
-/* Completes a .npy file: writes the header with the final number of texts and, if there is a temporary file, copies the
- * rows. */
-static int finish_npy(job *j) {
-    char block[1 << 16];
-    size_t n;
-    if (!j->spool) {
-        if (cli_file_check(&j->out) || fseek(j->to, 0, SEEK_SET) || write_npy_header(j->to, j->texts, j->dims))
-            return cli_file_check(&j->out);
+/* Reads the ranges, or computes them from a calibration file. Sets *known to 0 if there is no such file. */
+static int find_ranges(job *j, const options *o, int *known) {
+    const cli_args file = {.operand = (const char *[]){o->calibrate}, .n = 1};
+    *known = 1;
+    if (o->ranges)
+        return cli_ranges_read(j->ranges, j->dims, o->ranges);
+    aoe_ranges_init(j->ranges, j->dims);
+    *known = o->calibrate || (o->precision != AOE_PRECISION_INT8 && o->precision != AOE_PRECISION_UINT8);
+    if (!o->calibrate)
         return 0;
-    }
-    if (j->texts == 0)
-        return 0; /* if the input contains no texts, nothing is written to a pipe */
-    write_npy_header(j->out.file, j->texts, j->dims);
-    rewind(j->spool);
-    while ((n = fread(block, 1, sizeof block, j->spool)) > 0 && fwrite(block, 1, n, j->out.file) == n)
-        continue;
-    if (ferror(j->spool))
-        return cli_fail("cannot read the temporary file; use -o FILE");
-    return cli_file_check(&j->out);
+    const int code = aoei_name_ends_with(o->calibrate, ".npy")
+                         ? cli_ranges_add_npy(j->ranges, &j->calibrated, j->dims, o->calibrate)
+                         : embed_all(j, &file, &o->table, TO_RANGES);
+    return code || check_calibrated(j, o->calibrate);
+}
+
+/* Embeds all texts and stores the embeddings, then writes them with the ranges of all texts. */
+static int embed_stored(job *j, const options *o, const cli_args *args) {
+    int more;
+    if (cli_embedding_store_open(&j->store, j->dims, j->output.format == CLI_VECTORS_JSONL) ||
+        embed_all(j, args, &o->table, TO_STORE))
+        return 1;
+    if ((j->texts || o->save_ranges) && check_calibrated(j, NULL))
+        return 1;
+    if (cli_embedding_store_rewind(&j->store))
+        return 1;
+    while ((more = cli_embedding_store_read(&j->store, &j->input.batch, j->vectors, j->info)) > 0)
+        if (cli_vector_output_write(&j->output, &j->input.batch, j->vectors, j->info))
+            return 1;
+    return more < 0;
 }
 
 /* Prints warnings about missing, empty, truncated and split texts. */
@@ -255,54 +262,111 @@ static void report_counts(const job *j) {
 }
 
 /* Returns the output format. Without --format, the file extension of the output determines it. */
-static format format_of(const options *o) {
-    if (o->format != FORMAT_BY_NAME)
+static cli_vector_format format_of(const options *o) {
+    if (o->format != CLI_VECTORS_BY_NAME)
         return o->format;
     if (o->output && !o->general.json && aoei_name_ends_with(o->output, ".npy"))
-        return FORMAT_NPY;
-    return o->output && !o->general.json && aoei_name_ends_with(o->output, ".tsv") ? FORMAT_TSV : FORMAT_JSONL;
+        return CLI_VECTORS_NPY;
+    return o->output && !o->general.json && aoei_name_ends_with(o->output, ".tsv") ? CLI_VECTORS_TSV : CLI_VECTORS_JSONL;
 }
 
 /* Returns 1 if the file extension of the output must determine the format but is unknown. */
 static int has_unknown_extension(const options *o) {
-    if (!o->output || o->format != FORMAT_BY_NAME || o->general.json)
+    if (!o->output || o->format != CLI_VECTORS_BY_NAME || o->general.json)
         return 0;
     const char *name = aoei_path_name(o->output), *dot = strrchr(name, '.');
     return dot && dot > name && strcmp(dot, ".jsonl") != 0 && strcmp(dot, ".npy") != 0 && strcmp(dot, ".tsv") != 0;
 }
 
+/* Rejects outputs that would overwrite an input or each other. */
+static int check_paths(const options *o, const cli_args *args) {
+    const char *more[] = {o->calibrate ? o->calibrate : "-", o->ranges ? o->ranges : "-"};
+    if (cli_reject_input(o->output, args->operand, args->n) || cli_reject_input(o->output, more, 2))
+        return 1;
+    if (!o->save_ranges)
+        return 0;
+    if (!cli_is_stdout(o->output) && cli_is_same_file(o->output, o->save_ranges))
+        return cli_fail("%s is given for both -o and --save-ranges; choose two files", o->output);
+    for (size_t i = 0; i <= args->n; i++) {
+        const char *input = i < args->n ? args->operand[i] : more[0];
+        if (strcmp(input, "-") != 0 && cli_is_same_file(o->save_ranges, input))
+            return cli_fail("%s is also an input and would be overwritten; choose another file for --save-ranges",
+                            o->save_ranges);
+    }
+    return 0;
+}
+
+/* Opens the output and the file to which the ranges are written. */
+static int begin_output(job *j, const options *o) {
+    j->output.format = format_of(o);
+    j->output.precision = o->precision;
+    j->output.dims = j->dims;
+    j->output.ranges = j->ranges;
+    j->output.has_chunks = o->model.chunk == AOE_CHUNK_MEAN;
+    return cli_file_open(&j->file[0], o->output) || cli_vector_output_begin(&j->output, &j->file[0]) ||
+           (o->save_ranges && cli_file_open(&j->file[1], o->save_ranges));
+}
+
+/* Embeds the texts and writes all outputs. */
+static int run_outputs(job *j, const options *o, const cli_args *args) {
+    int known;
+    if (begin_output(j, o) || find_ranges(j, o, &known))
+        return 1;
+    if (known ? embed_all(j, args, &o->table, TO_OUTPUT) : embed_stored(j, o, args))
+        return 1;
+    return cli_vector_output_finish(&j->output) || (o->save_ranges && cli_ranges_write(&j->file[1], j->ranges, j->dims)) ||
+           cli_files_commit(j->file, 2);
+}
+
 static int run_job(job *j, const options *o, const cli_args *args) {
     aoe_model_info info;
-    if (cli_reject_input(o->output, args->operand, args->n) || cli_session_open(&j->session, &o->general, &o->model))
+    if (check_paths(o, args) || cli_session_open(&j->session, &o->general, &o->model))
         return 1;
     cli_session_describe(&j->session);
     aoe_model_get_info(j->session.model, &info);
+    j->precision = precisions[o->precision];
     j->model_dims = info.dims;
     j->dims = o->dims ? o->dims : info.dims;
     j->normalize = info.normalize;
-    j->has_chunks = o->model.chunk == AOE_CHUNK_MEAN;
-    j->format = format_of(o);
     if (j->dims > info.dims)
         return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir, o->dims);
-    if (begin_output(j, o->output))
-        return 1;
     cli_batch_create(&j->input.batch, BATCH, BATCH_BYTES);
     j->vectors = cli_realloc(NULL, BATCH * j->model_dims * sizeof *j->vectors);
-    j->info = cli_realloc(NULL, BATCH * sizeof *j->info);
-    j->line = cli_realloc(NULL, j->dims * (CLI_FLOAT_MAX + 1));
-    if (embed_all(j, args, &o->table) || (j->format == FORMAT_NPY && finish_npy(j)) || cli_file_commit(&j->out))
+    j->info = cli_calloc(BATCH, sizeof *j->info);
+    j->ranges = cli_realloc(NULL, 2 * j->dims * sizeof *j->ranges);
+    if (run_outputs(j, o, args))
         return 1;
     report_counts(j);
     return 0;
 }
 
+/* Reports options of the precision that have no effect or are invalid. Returns CLI_GO if there are none. */
+static int check_precision(const options *o, const cli_args *args) {
+    static const char *const names[] = {"calibrate", "ranges", "save-ranges"};
+    const char *const written[] = {o->ranges, o->save_ranges};
+    const char *given = cli_first_given(args, names, sizeof names / sizeof *names);
+    if (given && o->precision != AOE_PRECISION_INT8 && o->precision != AOE_PRECISION_UINT8)
+        return cli_usage("embed", "--%s has no effect on the precision %s; give --precision int8 or uint8", given,
+                         precisions[o->precision]);
+    for (size_t i = 0; i < 2; i++)
+        if (written[i] && !cli_ranges_is_file(written[i]))
+            return cli_usage("embed", "%s: unknown extension; ranges are stored in .json or .npy files", written[i]);
+    int reads_stdin = args->n == 0;
+    for (size_t i = 0; i < args->n; i++)
+        reads_stdin |= strcmp(args->operand[i], "-") == 0;
+    if (o->calibrate && strcmp(o->calibrate, "-") == 0 && reads_stdin)
+        return cli_usage("embed", "--calibrate - reads stdin, which also contains the texts; give a FILE with the texts");
+    return CLI_GO;
+}
+
 static int run_command(int argc, char **argv) {
-    options o = {.format = FORMAT_BY_NAME};
+    options o = {.format = CLI_VECTORS_BY_NAME};
     aoe_table_options_defaults(&o.table);
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
     const cli_group groups[] = {
         CLI_GROUP("output", table, &o),
+        CLI_GROUP("precision", precision_table, &o),
         CLI_GROUP("input", column_table, &o),
         CLI_GROUP("input files", cli_input_table, &o.table),
         CLI_GROUP("model", cli_model_table, &o.model),
@@ -318,28 +382,33 @@ static int run_command(int argc, char **argv) {
         .examples = "  echo 'A plane is taking off.' | aoe embed -m model\n"
                     "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n"
                     "  aoe embed -m model pairs.csv --columns text=question -o vectors.npy\n"
+                    "  aoe embed -m model --precision int8 --save-ranges ranges.json documents.txt -o documents.npy\n"
+                    "  aoe embed -m model --precision int8 --ranges ranges.json queries.txt -o queries.npy\n"
                     "  curl -s URL | aoe embed --input-format jsonl -o vectors.npy\n",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
     };
     cli_args args;
     int code = cli_parse(&args, &syntax, argc, argv);
-    if (code == CLI_GO && o.general.json && format_of(&o) != FORMAT_JSONL)
+    if (code == CLI_GO && o.general.json && format_of(&o) != CLI_VECTORS_JSONL)
         code = cli_usage("embed", "--json selects --format jsonl and excludes other formats; give only one of the options");
     if (code == CLI_GO && has_unknown_extension(&o))
         code = cli_usage("embed", "%s: unknown extension; use .jsonl, .npy or .tsv, or give --format", o.output);
+    if (code == CLI_GO)
+        code = check_precision(&o, &args);
     if (code == CLI_GO) {
         job j = {0};
         cli_set_quiet(o.general.quiet);
         code = run_job(&j, &o, &args);
-        cli_file_abort(&j.out);
+        cli_file_abort(&j.file[0]);
+        cli_file_abort(&j.file[1]);
+        cli_vector_output_destroy(&j.output);
+        cli_embedding_store_close(&j.store);
         cli_batch_destroy(&j.input.batch);
         cli_session_close(&j.session);
-        if (j.spool)
-            fclose(j.spool);
         free(j.vectors);
         free(j.info);
-        free(j.line);
+        free(j.ranges);
     }
     cli_args_free(&args);
     return code;

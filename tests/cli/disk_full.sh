@@ -14,6 +14,13 @@ awk 'BEGIN { for (i = 0; i < 3000; i++) print "line", i }' >lines.txt
 fails "$AOE" embed -q -m model -o disk/vectors.jsonl lines.txt
 fails "$AOE" embed -q -m model --format npy -o disk/vectors.npy lines.txt
 ls -A disk
+# If the ranges cannot be written, the embeddings are not written either.
+fails "$AOE" embed -q -m model --precision int8 -o disk/vectors.jsonl lines.txt
+head -c 300000 /dev/zero >disk/full 2>/dev/null || true
+fails "$AOE" embed -q -m model --precision int8 --save-ranges disk/ranges.json -o vectors.npy lines.txt
+ls -A disk
+is_absent vectors.npy
+rm disk/full
 fails "$AOE" init -q --hidden 64 --layers 2 --vocab-from data.tsv --vocab-size 1000 -o disk/new
 find disk | sort
 rm -rf disk/*

@@ -18,7 +18,8 @@ tiny_model model
 peak() {
     rm -f in
     mkfifo in
-    "$AOE" embed -q -m model --format tsv -t 2 in >out.tsv 2>warnings &
+    # shellcheck disable=SC2086
+    "$AOE" embed -q -m model --format tsv -t 2 ${options-} in >out.tsv 2>warnings &
     pid=$!
     exec 3>in
     cat "$1" >&3
@@ -38,6 +39,10 @@ grows() {
 awk 'BEGIN { for (i = 1; i <= 200000; i++) print "line", i, "of", i % 97, "words and some more" }' >many.txt
 head -n 10000 many.txt >few.txt
 grows few.txt many.txt
+# The embeddings are in a temporary file until all texts are read.
+options="--precision int8"
+grows few.txt many.txt
+options=
 awk 'BEGIN { for (i = 1; i <= 60; i++) { printf "line %d", i; for (j = 0; j < 200000; j++) printf " words"; print "" } }' >many.txt
 head -n 8 many.txt >few.txt
 grows few.txt many.txt
