@@ -72,6 +72,23 @@ def test_embedding_with_sentence_transformers(aoe, folder):
     assert_equal(numpy.load("vectors.npy"), want, 1e-5)
 
 
+def test_quantization_with_sentence_transformers(aoe, folder):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.util import quantize_embeddings
+
+    examples = page("from-sentence-transformers.md")["Quantized embeddings"]
+    (folder / "queries.txt").write_text("".join(text + "\n" for text in TEXTS[:2]), encoding="utf-8")
+    exec(only(examples, "python"), {"model": SentenceTransformer("my-model", device="cpu"), "numpy": numpy, "texts": TEXTS,
+                                    "quantize_embeddings": quantize_embeddings, "queries": TEXTS[:2]})
+    want = [numpy.load(name) for name in ("vectors.npy", "queries.npy")]
+    for command in [text for language, text in examples if language == "aoe"]:
+        run(aoe, command, "-q", "--dtype", "f32")
+    for name, values in zip(("vectors.npy", "queries.npy"), want):  # rounding errors of an embedding can change a value by 1
+        got = numpy.load(name)
+        assert got.dtype == values.dtype == numpy.int8
+        assert numpy.abs(got.astype(int) - values).max() <= 1 and (got != values).mean() < 0.05
+
+
 def test_similarity_with_sentence_transformers(aoe, folder):
     from sentence_transformers import SentenceTransformer, util
 
