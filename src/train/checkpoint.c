@@ -12,6 +12,7 @@
 #include "train/checkpoint.h"
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/dir.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -527,14 +528,16 @@ done:
 }
 
 /* Returns 1 if the values `now` and `before` of the option `key` are equal. A missing value equals null; both mean "not set".
- * Two paths of the base model are equal if they refer to the same directory. Paths of training data, dev set and teacher always
- * count as equal, because fingerprints of the contents are compared instead. */
+ * Two paths of the base model are equal if they refer to the same directory. Paths of training data, dev set and teachers
+ * count as equal, because fingerprints of the contents are compared instead; only the number of teachers is compared. */
 static int equal_option(const char *key, const json_t *now, const json_t *before) {
     const int set = now && !json_is_null(now), was_set = before && !json_is_null(before);
     if (!set || !was_set)
         return set == was_set;
-    if (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0 || strcmp(key, "teacher") == 0)
+    if (strcmp(key, "data") == 0 || strcmp(key, "dev") == 0)
         return 1;
+    if (strcmp(key, "teacher") == 0)
+        return json_array_size(now) == json_array_size(before);
     return json_equal(now, before) ||
            (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(before)));
 }
@@ -546,52 +549,155 @@ static char *option_text(const json_t *value) {
                                          : aoei_strdup("not set");
 }
 
-static int fail_option(const char *key, const json_t *now, const json_t *before, const char *file, aoe_error *err) {
-    char *a = option_text(now), *b = option_text(before);
-    const int trains_longer = !strcmp(key, "epochs") || !strcmp(key, "max_steps");
-    const int code = aoei_fail(err, AOE_EARG,
-                               "%s: \"%s\" was %s and is now %s; resume with unchanged options, %sor start again with "
-                               "options.force",
-                               file, key, b ? b : "another value", a ? a : "another value",
-                               trains_longer ? "train the result further as a new run with another output, " : "");
+/* Appends the name of a setting for messages: the field of the options that sets it, or a description if there is no such
+ * field. key: key of the setting in the training record. */
+static void put_setting(aoei_buffer *b, const char *key) {
+    static const char *const names[][2] = {{"base_model", "options.model"},
+                                           {"hidden_dropout", "options.dropout"},
+                                           {"attention_dropout", "options.dropout"},
+                                           {"lora_r", "options.lora.r"},
+                                           {"lora_alpha", "options.lora.alpha"},
+                                           {"lora_dropout", "options.lora.dropout"},
+                                           {"lora_targets", "options.lora.targets"},
+                                           {"load_8bit", "options.lora.load_8bit"},
+                                           {"aoe_version", "the version of aoe"},
+                                           {"task", "the training task"},
+                                           {"teacher", "options.teachers"},
+                                           {"adaptive_layers", "options.layers.adaptive"},
+                                           {"ese", "options.layers.ese"},
+                                           {"pairs", "the number of training examples"},
+                                           {"sequences", "the number of training sequences"},
+                                           {"kept_parts", "the list of trained parts that are saved"},
+                                           {"dropped_parts", "the list of trained parts that are not saved"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(key, names[i][0]) == 0) {
+            aoei_buffer_printf(b, "%s", names[i][1]);
+            return;
+        }
+    aoei_buffer_printf(b, "options.%s", key);
+}
+
+/* Appends a description of the difference between the training files of this run and of the checkpoint. */
+static void put_sources(aoei_buffer *b, const json_t *now, const json_t *before) {
+    const size_t n = json_array_size(now), was = json_array_size(before);
+    if (n != was) {
+        aoei_buffer_printf(b, "the training data (options.data) were %zu file%s and are now %zu", was, was == 1 ? "" : "s", n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *source = json_array_get(now, i), *old = json_array_get(before, i);
+        const json_int_t examples = json_integer_value(json_object_get(source, "examples")),
+                         old_examples = json_integer_value(json_object_get(old, "examples"));
+        if (json_equal(source, old))
+            continue;
+        aoei_buffer_printf(b, "the training data (options.data) differ: file %zu of %zu ", i + 1, n);
+        if (examples != old_examples)
+            aoei_buffer_printf(b, "had %lld examples and now has %lld", (long long)old_examples, (long long)examples);
+        else if (json_equal(json_object_get(source, "fingerprint"), json_object_get(old, "fingerprint")))
+            aoei_buffer_printf(b, "has the same examples, but other settings or another options.ibn_threshold");
+        else
+            aoei_buffer_printf(b, "has %lld examples as before, but their texts, labels or order have changed",
+                               (long long)examples);
+        return;
+    }
+}
+
+static int has_objects(const json_t *v) {
+    return json_is_object(v) || json_is_object(json_array_get(v, 0));
+}
+
+/* Appends a description of a changed setting. */
+static void put_difference(aoei_buffer *b, const char *key, const json_t *now, const json_t *before) {
+    static const char *const contents[][2] = {
+        {"teacher_fingerprint", "options.teachers is another model, or its files have changed"},
+        {"generator_fingerprint", "options.generator is another model, or its files have changed"},
+        {"dev_fingerprint", "the dev set is another one, or its contents have changed"},
+        {"data_fingerprint", "the training texts (options.texts) have changed"}};
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
+        if (strcmp(key, contents[i][0]) == 0) {
+            aoei_buffer_printf(b, "%s", contents[i][1]);
+            return;
+        }
+    if (strcmp(key, "sources") == 0) {
+        put_sources(b, now, before);
+        return;
+    }
+    put_setting(b, key);
+    if (has_objects(now) && has_objects(before)) {
+        aoei_buffer_printf(b, " has changed");
+        return;
+    }
+    char *a = option_text(now), *old = option_text(before);
+    aoei_buffer_printf(b, " was %s and is now %s", old ? old : "another value", a ? a : "another value");
     aoei_free(a);
-    aoei_free(b);
+    aoei_free(old);
+}
+
+static int fail_option(const char *key, const json_t *now, const json_t *before, const char *file, aoe_error *err) {
+    aoei_buffer difference = {0};
+    const int trains_longer = !strcmp(key, "epochs") || !strcmp(key, "max_steps");
+    put_difference(&difference, key, now, before);
+    const int code =
+        difference.failed
+            ? aoei_fail_nomem(err, difference.len)
+            : aoei_fail(err, AOE_EARG, "%s: %s; resume with unchanged options%s, %sor start again with options.force", file,
+                        difference.data, strcmp(key, "sources") == 0 ? " and data" : "",
+                        trains_longer ? "train the result further as a new run with another output, " : "");
+    aoei_buffer_free(&difference);
     return code;
 }
 
 /* Checks that the options of this run (`now`) equal the options in the checkpoint (`before`). If an option is set in only
- * one of the two objects, it counts as different. */
-static int check_options(const json_t *now, const json_t *before, const char *file, aoe_error *err) {
+ * one of the two objects, it counts as different. except: key that is not compared, or "". */
+static int check_options(const json_t *now, const json_t *before, const char *except, const char *file, aoe_error *err) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)now, key, value) {
         const json_t *old = json_object_get(before, key);
-        if (!equal_option(key, value, old))
+        if (strcmp(key, except) != 0 && !equal_option(key, value, old))
             return fail_option(key, value, old, file, err);
     }
     json_object_foreach((json_t *)before, key, value) {
-        if (!json_object_get(now, key) && !equal_option(key, NULL, value))
+        if (strcmp(key, except) != 0 && !json_object_get(now, key) && !equal_option(key, NULL, value))
             return fail_option(key, NULL, value, file, err);
     }
     return AOE_OK;
 }
 
-int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
-    json_t *o = NULL;
-    aoei_progress *p = &t->progress;
-    size_t version = 0, step = 0, best_step = (size_t)-1, bad_evals = 0, divisions = 0;
-    char *path = aoei_path_join(dir, "trainer.json");
-    if (!path)
-        return aoei_fail_nomem(err, 0);
-    int code = aoei_json_load(&o, path, err);
+/* Loads trainer.json of a checkpoint, which the caller frees with json_decref even if this function fails. Compares its format
+ * and its options, except the one with the key `except`, with the run. */
+static int load_state(const aoei_trainer *t, const char *path, const char *except, json_t **o, aoe_error *err) {
+    size_t version = 0;
+    *o = NULL;
+    int code = aoei_json_load(o, path, err);
     if (!code)
-        code = aoei_json_need_size(o, "format_version", &version, path, err);
+        code = aoei_json_need_size(*o, "format_version", &version, path, err);
     if (!code && version != CHECKPOINT_FORMAT)
         code = aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: format_version %zu is not supported; resume with the version of aoe that wrote the checkpoint",
                          path, version);
-    if (!code)
-        code = check_options(t->settings, json_object_get(o, "options"), path, err);
+    return code ? code : check_options(t->settings, json_object_get(*o, "options"), except, path, err);
+}
+
+int aoei_checkpoint_check(const aoei_trainer *t, const char *dir, aoe_error *err) {
+    json_t *o;
+    char *path = aoei_path_join(dir, "trainer.json");
+    if (!path)
+        return aoei_fail_nomem(err, 0);
+    const int code = load_state(t, path, AOEI_LATE_SETTING, &o, err);
+    json_decref(o);
+    aoei_free(path);
+    return code;
+}
+
+int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
+    json_t *o;
+    aoei_progress *p = &t->progress;
+    size_t step = 0, best_step = (size_t)-1, bad_evals = 0, divisions = 0;
+    char *path = aoei_path_join(dir, "trainer.json");
+    if (!path)
+        return aoei_fail_nomem(err, 0);
+    int code = load_state(t, path, "", &o, err);
     if (!code)
         code = aoei_json_need_size(o, "step", &step, path, err);
     if (!code)

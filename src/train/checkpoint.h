@@ -20,6 +20,8 @@ int aoei_checkpoint_find(char **path, const char *output, aoe_error *err);
  * *path are renamed to damaged-step-N, and a warning is logged. If all checkpoints are damaged, the function fails; the message
  * names the newest one and advises the user to delete it. Errors: AOE_EFORMAT, AOE_ENOENT, AOE_EIO, AOE_ENOMEM. */
 int aoei_checkpoint_choose(char **path, const char *output, const aoei_log *log, aoe_error *err);
+/* Compares the options of the run with a checkpoint, except AOEI_LATE_SETTING. Errors: as aoei_checkpoint_read. */
+int aoei_checkpoint_check(const aoei_trainer *t, const char *path, aoe_error *err);
 /* Restores the progress, the AdamW moments, the best weights and the training head from a checkpoint. The current weights are
  * not restored here, because the caller has already opened the checkpoint as the model t->base. Errors: AOE_EARG if an option
  * differs from the checkpoint, AOE_EFORMAT if a file is damaged. */

@@ -44,6 +44,7 @@ typedef struct pair_task {
     const aoe_train_options *o; /* checked options; borrowed */
     const aoei_method *method;  /* method of the run; borrowed */
     const aoe_model *model; /* model to train, with the layers that the method adds; set when the data is loaded; borrowed */
+    aoei_examples *files;   /* [o->n_data] examples of each file, if a teacher will embed their texts; NULL afterwards; owned */
     aoei_source *sources;   /* [o->n_data] examples of each file; owned */
     aoei_file_loss *losses; /* [o->n_data] loss of each file; owned */
     size_t arity;           /* maximum number of texts in an example */
@@ -52,7 +53,6 @@ typedef struct pair_task {
     int warned;             /* 1: the warning about unused examples was already logged */
     size_t negatives, left_out; /* with a guide: number of negatives since the last logged step, and of those left out */
     int guide_warned;           /* 1: the warning about a guide that leaves out all negatives was already logged */
-    int only_checks;            /* 1: the task only checks options, model and data, so the teacher embeds no texts */
     int has_teacher;            /* 1: there is a teacher, and the weight of the distillation term is positive */
     aoei_teacher teacher;       /* embeddings that the teacher computed */
     aoei_generator generator;   /* generator of the method; zeroed if it has none */
@@ -205,17 +205,16 @@ static int open_teacher(pair_task *p, const aoei_trainer *t, aoe_error *err) {
     return code;
 }
 
-/* Loads every file and checks that the method supports it. files: [n_data] zeroed structs that receive the examples, which the
- * caller frees. If there is a teacher, the texts are kept, because the teacher embeds them. Otherwise, this function frees
- * them. */
-static int load_sources(pair_task *p, aoei_trainer *t, aoei_examples *files, aoe_error *err) {
+/* Loads every file and checks that the method supports it. If there is a teacher, p->files keeps the texts, because the teacher
+ * embeds them. Otherwise, this function frees them. */
+static int load_sources(pair_task *p, aoei_trainer *t, aoe_error *err) {
     aoei_task *task = &p->task;
     double highest = 0;
     int code = AOE_OK, triplets = 0;
     for (size_t i = 0; i < p->o->n_data && !code; i++) {
-        code = load_source(p, t, i, &files[i], err);
+        code = load_source(p, t, i, &p->files[i], err);
         if (!p->has_teacher)
-            aoei_examples_free(&files[i]);
+            aoei_examples_free(&p->files[i]);
         if (code)
             break;
         const size_t arity = p->sources[i].data.arity * p->losses[i].copies;
@@ -262,18 +261,25 @@ static int create_templates(pair_task *p, const aoei_trainer *t, aoe_error *err)
     return code;
 }
 
+static void free_files(pair_task *p) {
+    for (size_t i = 0; p->files && i < p->o->n_data; i++)
+        aoei_examples_free(&p->files[i]);
+    aoei_free(p->files);
+    p->files = NULL;
+}
+
 static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
     const size_t n = p->o->n_data;
     task->ibn_threshold = (double)NAN;
     p->sources = aoei_calloc(n, sizeof *p->sources);
     p->losses = aoei_calloc(n, sizeof *p->losses);
-    aoei_examples *files = aoei_calloc(n, sizeof *files);
-    int code = p->sources && p->losses && files ? AOE_OK : aoei_fail_nomem(err, n * sizeof *files);
+    p->files = aoei_calloc(n, sizeof *p->files);
+    int code = p->sources && p->losses && p->files ? AOE_OK : aoei_fail_nomem(err, n * sizeof *p->files);
     if (!code && p->has_teacher)
         code = open_teacher(p, t, err);
     if (!code)
-        code = load_sources(p, t, files, err);
+        code = load_sources(p, t, err);
     if (!code && p->method->generator)
         code = open_generator(p, t, err);
     if (!code && t->base->settings.subtract_empty_prompt && p->o->method != AOE_METHOD_PROMPTBERT_SUP)
@@ -292,16 +298,18 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
                          t->o->model, aoei_vector_dims(&t->base->config));
     if (!code)
         code = aoei_batches_create(&p->batches, p->sources, n, p->o->batch_size, t->o->seed, err);
-    if (!code && p->has_teacher && !p->only_checks)
-        code = aoei_teacher_embed(&p->teacher, t->ctx, t->o, files, n, err);
-    for (size_t i = 0; files && i < n; i++)
-        aoei_examples_free(&files[i]);
-    aoei_free(files);
     if (code)
         return code;
     task->examples = p->batches.examples;
     task->steps_per_epoch = (p->batches.n + p->o->accumulate - 1) / p->o->accumulate;
     return AOE_OK;
+}
+
+static int prepare(aoei_task *task, aoei_trainer *t, aoe_error *err) {
+    pair_task *p = task->self;
+    const int code = aoei_teacher_embed(&p->teacher, t->ctx, t->o, p->files, p->o->n_data, err);
+    free_files(p);
+    return code;
 }
 
 static json_t *real_or_null(double v) {
@@ -670,6 +678,7 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
     *p = (pair_task){.o = o, .method = method, .has_teacher = aoei_method_has_teacher(method, o)};
     p->task = (aoei_task){.self = p,
                           .load = load,
+                          .prepare = p->has_teacher ? prepare : NULL,
                           .describe = describe,
                           .lay_out = lay_out,
                           .gradient = gradient,
@@ -683,6 +692,7 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
 }
 
 static void destroy_task(pair_task *p) {
+    free_files(p);
     aoei_pair_step_destroy(&p->step);
     aoei_views_destroy(&p->views);
     aoei_generator_destroy(&p->generator);
@@ -732,7 +742,6 @@ int aoe_train_check_data(aoe_context *ctx, const aoe_train_options *o, aoe_train
     if (code)
         return code;
     create_task(&p, o, method);
-    p.only_checks = 1;
     if (!(code = aoei_trainer_check(&t, ctx, &o->args, &p.task, err))) {
         code = check_model(&p, &t, err);
         *sizes = (aoe_train_sizes){.texts = p.arity * aoei_method_pairs(method, o)};

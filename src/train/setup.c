@@ -157,6 +157,7 @@ static int describe(aoei_trainer *t, aoe_error *err) {
     const aoe_training_args *o = t->o;
     const aoei_settings *s = &t->base->settings;
     aoei_json_init();
+    json_decref(t->settings);
     json_t *r = t->settings = json_object();
     int bad = !r;
     char *name = aoei_hub_model_name(o->model);
@@ -334,6 +335,13 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
     }
     if (!code)
         code = describe(t, err);
+    if (!code && t->task->prepare) {
+        code = checkpoint ? aoei_checkpoint_check(t, checkpoint, err) : AOE_OK;
+        if (!code)
+            code = t->task->prepare(t->task, t, err);
+        if (!code)
+            code = describe(t, err);
+    }
     if (!code)
         code = lay_out(t, err);
     if (!code && o->resume && !checkpoint)

@@ -17,6 +17,9 @@
 #include "train/output_dir.h"
 #include "train/train_log.h"
 
+/* The key of the training record whose value is known only after aoei_task.prepare. */
+#define AOEI_LATE_SETTING "teacher_fingerprint"
+
 /* Progress of a training run. A checkpoint contains these values, in addition to the weights and the AdamW moments. */
 typedef struct aoei_progress {
     uint64_t step;      /* number of completed optimizer steps */
@@ -38,8 +41,8 @@ typedef struct aoei_task_result {
     size_t tokens, examples;   /* number of tokens and number of examples that were encoded in the step */
 } aoei_task_result;
 
-/* A training task. The trainer first calls load, then describe, then lay_out, once each. After this, it calls gradient for each
- * step. */
+/* A training task. The trainer first calls load, describe, prepare, describe again, and lay_out. After this, it calls gradient
+ * for each step. */
 typedef struct aoei_task {
     void *self;             /* private data of the task */
     size_t examples;        /* number of examples per epoch; set by load */
@@ -47,6 +50,9 @@ typedef struct aoei_task {
     double ibn_threshold;   /* threshold of positive pairs, which the start event reports; NaN if there is none; set by load */
     aoei_params *params;    /* parameters to train; borrowed; set by lay_out */
     int (*load)(struct aoei_task *task, aoei_trainer *t, aoe_error *err); /* reads the data and checks it against t->base */
+    /* Does the work of a run that takes long and that a check of its options and data does not need; NULL if there is none. It
+     * may change only AOEI_LATE_SETTING in the record of `describe`. */
+    int (*prepare)(struct aoei_task *task, aoei_trainer *t, aoe_error *err);
     /* Adds the task's options that affect the result to the record. Returns a nonzero value if out of memory. */
     int (*describe)(const struct aoei_task *task, json_t *record);
     /* Allocates the memory of a step and sets `params`. The values of the parameters are set later. */

@@ -666,7 +666,7 @@ static void rejected_resume(void **state) {
     r.o.args.resume = 1;
     r.o.no_projection = 1;
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "\"no_projection\" was false and is now true"));
+    assert_non_null(strstr(err.message, "options.no_projection was false and is now true"));
     r.o.no_projection = 0;
     char *head = test_path(r.output, "checkpoints/step-4/head.safetensors");
     assert_int_equal(remove(head), 0);

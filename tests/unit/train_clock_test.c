@@ -109,7 +109,7 @@ static void test_resume(void **state) {
     r.o.args.max_minutes = 2 * MINUTES;
     aoe_error err = {0};
     assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
-    assert_non_null(strstr(err.message, "\"max_minutes\" was 0.01"));
+    assert_non_null(strstr(err.message, "options.max_minutes was 0.01"));
     r.o.args.max_minutes = MINUTES;
     train_run_ok(&r, 1);
     assert_true(w.done && w.step > step && w.step == w.steps);
