@@ -125,7 +125,7 @@ static int write_weights(const aoei_model_contents *m, const char *folder, aoe_e
 int aoei_layer_pooling_write(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     const aoei_encoder_config *c = m->config;
     const size_t n = aoei_layer_pooling_states(c, m->settings->pooling);
-    if (!n || (!c->layer_weights && (m->only_adapters || !aoei_settings_portable(m->settings))))
+    if (!n || (!c->layer_weights && (m->only_adapters || aoei_settings_unsupported(m->settings))))
         return 0;
     char *folder = aoei_path_join(dir, AOEI_LAYER_POOLING_FOLDER),
          *path = folder ? aoei_path_join(folder, "config.json") : NULL;

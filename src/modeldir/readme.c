@@ -54,13 +54,40 @@ static void put_title(aoei_buffer *b, const char *library, const aoei_hub_name *
                        title);
 }
 
-/* Returns the name that model hubs use for the library that loads the model. */
-static const char *library_of(const aoei_encoder_config *c) {
+/* Returns why other programs cannot open the embedding model in `dir` or compute different embeddings, as a clause in static
+ * memory or in buf[size]. Returns NULL if there is no reason. */
+static const char *limitation_of(const aoei_model_contents *m, const char *dir, char *buf, size_t size) {
+    const aoei_encoder_config *c = m->config;
+    const char *limitation =
+        c->arch->library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
+        : c->bigrams
+            ? "other programs, such as sentence-transformers, cannot open it, because they have no embeddings of bigrams"
+            : aoei_settings_limits(m->settings, buf, size);
+    const int model2vec = c->arch->library == AOEI_LIBRARY_MODEL2VEC && !aoei_settings_module_count(m->settings);
+    if (!limitation)
+        limitation = aoei_tokenizer_limit(c, m->tokenizer);
+    if (!limitation && c->arch->allows_no_tokens && !model2vec && !aoei_entry_exists(dir, "tokenizer.json"))
+        limitation = "other programs require a tokenizer.json to open a static model with modules";
+    return limitation;
+}
+
+/* Returns 1 if sentence-transformers does not support the prompt. */
+static int has_suffix(const char *prompt) {
+    size_t len;
+    return *prompt && !aoei_prompt_is_prefix(prompt, &len);
+}
+
+/* Returns the name that model hubs use for the library that loads the model: "aoe" if other libraries cannot load it or compute
+ * different outputs. */
+static const char *library_of(const aoei_model_contents *m, const char *dir) {
+    char limits[512];
+    const aoei_encoder_config *c = m->config;
     static const char *const names[] = {[AOEI_LIBRARY_SENTENCE_TRANSFORMERS] = "sentence-transformers",
                                         [AOEI_LIBRARY_MODEL2VEC] = "model2vec",
                                         [AOEI_LIBRARY_STATIC_EMBEDDING] = "sentence-transformers",
                                         [AOEI_LIBRARY_NONE] = "aoe"};
-    return names[c->bigrams ? AOEI_LIBRARY_NONE : c->arch->library];
+    const int limited = c->classes ? has_suffix(m->settings->prompt) : limitation_of(m, dir, limits, sizeof limits) != NULL;
+    return names[limited ? AOEI_LIBRARY_NONE : c->arch->library];
 }
 
 /* Appends the description of the model and the table of its properties. */
@@ -123,13 +150,7 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *di
     const aoei_library library = m->config->arch->library;
     char limits[512];
     const int model2vec = library == AOEI_LIBRARY_MODEL2VEC && !aoei_settings_module_count(s);
-    const char *limitation = library == AOEI_LIBRARY_NONE ? "other programs do not support its architecture"
-                             : m->config->bigrams         ? "other programs have no embeddings of bigrams"
-                                                          : aoei_settings_limits(s, limits, sizeof limits);
-    const char *tokenizer_limit = aoei_tokenizer_limit(m->config, m->tokenizer);
-    limitation = limitation ? limitation : tokenizer_limit;
-    if (!limitation && m->config->arch->allows_no_tokens && !model2vec && !aoei_entry_exists(dir, "tokenizer.json"))
-        limitation = "other programs require a tokenizer.json to open a static model with modules";
+    const char *limitation = limitation_of(m, dir, limits, sizeof limits);
     put(b,
         "\n## Use\n\nWith aoe:\n\n"
         "```sh\naoe embed -m DIR < texts.txt\naoe similarity -m DIR \"A plane is taking off.\" \"An aircraft departs.\"\n```\n");
@@ -141,7 +162,7 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *di
             "vectors = model.encode([\"A plane is taking off.\", \"An aircraft departs.\"])\n```\n\n"
             "sentence-transformers also opens such a directory, but includes unknown tokens in the mean, so its embeddings of\n"
             "texts with unknown tokens differ.\n");
-    else if (library != AOEI_LIBRARY_NONE && !limitation && storage != AOE_STORAGE_INT8 && !tokenizer_limit)
+    else if (library != AOEI_LIBRARY_NONE && !limitation && storage != AOE_STORAGE_INT8)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import SentenceTransformer\n\n"
                "model = SentenceTransformer(\"DIR\")\n"
@@ -150,6 +171,8 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *di
         put(b, "\n## Limits\n");
     if (limitation)
         aoei_buffer_printf(b, "\nUse aoe for this model: %s.\n", limitation);
+    if (limitation == limits && !aoei_settings_unsupported(s))
+        put(b, "sentence-transformers opens the directory without an error, but its embeddings differ.\n");
     if (storage == AOE_STORAGE_INT8)
         put(b, "\nThe weights are stored as int8 with one scale per row, which other programs (transformers,\n"
                "sentence-transformers, text-embeddings-inference) cannot read. For them, write a copy of the model\n"
@@ -249,14 +272,13 @@ static int write_readme(aoei_buffer *b, int code, const char *dir, aoe_error *er
 
 /* Appends the section about the use of a cross-encoder. */
 static void put_cross_encoder_use(aoei_buffer *b, const aoei_model_contents *m) {
-    size_t len;
     put(b, "\n## Use\n\nWith aoe:\n\n```sh\naoe rerank -m DIR --query \"Who took off?\" texts.txt\n```\n");
     if (m->storage != AOE_STORAGE_INT8)
         put(b, "\nWith sentence-transformers:\n\n"
                "```python\nfrom sentence_transformers import CrossEncoder\n\n"
                "model = CrossEncoder(\"DIR\")\n"
                "scores = model.predict([(\"Who took off?\", \"A plane is taking off.\")])\n```\n");
-    if (m->storage != AOE_STORAGE_INT8 && *m->settings->prompt && !aoei_prompt_is_prefix(m->settings->prompt, &len))
+    if (m->storage != AOE_STORAGE_INT8 && has_suffix(m->settings->prompt))
         put(b,
             "\nsentence-transformers computes other scores, because it does not support prompts with text after `{text}`.\n");
     if (m->storage == AOE_STORAGE_INT8)
@@ -270,7 +292,7 @@ int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *
     aoei_hub_name base;
     const int cross_encoder = m->config->classes > 0;
     int rc = find_hub_base(&base, m);
-    put_title(&b, library_of(m->config), &base, cross_encoder ? "Cross-encoder" : "Text-embedding model", cross_encoder);
+    put_title(&b, library_of(m, dir), &base, cross_encoder ? "Cross-encoder" : "Text-embedding model", cross_encoder);
     put_model(&b, m);
     rc = rc ? rc : put_prompt(&b, m->settings->prompt);
     if (cross_encoder)

@@ -176,8 +176,11 @@ int aoei_settings_has_flow(const aoei_settings *s) {
     return 0;
 }
 
-int aoei_settings_portable(const aoei_settings *s) {
-    return aoei_pooling_is_portable(s->pooling) && !aoei_settings_has_flow(s);
+const char *aoei_settings_unsupported(const aoei_settings *s) {
+    return !aoei_pooling_is_portable(s->pooling) ? "AoePooling"
+           : aoei_settings_has_flow(s)           ? "AoeFlow"
+           : s->subtract_empty_prompt            ? "AoeEmptyPrompt"
+                                                 : NULL;
 }
 
 int aoei_pooling_averages_layers(aoe_pooling pooling) {
@@ -203,12 +206,13 @@ const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size)
         reasons[n++] = "they do not support prompts with text after {text}";
     if (s->bidirectional)
         reasons[n++] = "they use causal attention in all layers";
+    const char *programs = aoei_settings_unsupported(s)
+                               ? "sentence-transformers cannot open the model, and other programs "
+                                 "(text-embeddings-inference, angle_emb) compute different embeddings: "
+                               : "other programs (sentence-transformers, text-embeddings-inference, "
+                                 "angle_emb) compute different embeddings: ";
     for (int i = 0; i < n && at < size; i++)
-        at += (size_t)snprintf(buf + at, size - at, "%s%s",
-                               i ? ", and "
-                                 : "other programs (sentence-transformers, text-embeddings-inference, angle_emb) compute "
-                                   "different embeddings: ",
-                               reasons[i]);
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? ", and " : programs, reasons[i]);
     return n ? buf : NULL;
 }
 

@@ -113,15 +113,16 @@ int aoei_module_list_append(json_t **modules, const char *type, const char *path
 int aoei_pooling_is_portable(aoe_pooling pooling);
 /* Returns 1 if one of the modules after the pooling is a flow. */
 int aoei_settings_has_flow(const aoei_settings *s);
-/* Returns 0 if modules.json cannot describe the model, because sentence-transformers does not support its pooling or has no
- * module for its flow. Returns 1 for all other models. */
-int aoei_settings_portable(const aoei_settings *s);
+/* Returns NULL if modules.json can describe the settings. Otherwise, returns the name of a module that sentence-transformers
+ * does not have, with which modules.json is written, so that sentence-transformers cannot open the model: for a pooling that it
+ * does not support, a flow, or the subtraction of the embedding of the empty prompt. */
+const char *aoei_settings_unsupported(const aoei_settings *s);
 /* Returns 1 if the pooling is a mean over the tokens and over two layers. sentence-transformers supports it with the module
  * WeightedLayerPooling (layer_pooling.h), which precedes the mean over tokens. */
 int aoei_pooling_averages_layers(aoe_pooling pooling);
 /* Checks whether sentence-transformers, text-embeddings-inference and angle_emb support the settings. If they support all
- * settings, returns NULL. Otherwise, writes a sentence to buf[size] that says why they compute different embeddings, and
- * returns buf. */
+ * settings, returns NULL. Otherwise, writes a sentence to buf[size] that says why they compute different embeddings or cannot
+ * open the model, and returns buf. */
 const char *aoei_settings_limits(const aoei_settings *s, char *buf, size_t size);
 /* Returns the template of the prompt `name` in `prompts` (see aoei_settings), or NULL if there is no such prompt. The name
  * "document" means the first of the prompts "document", "passage" and "corpus" that exists. The string is borrowed. */

@@ -282,7 +282,7 @@ static void log_settings(const aoei_trainer *t) {
 static void log_limitation(aoei_trainer *t) {
     char text[512];
     const aoei_settings *s = &t->base->settings;
-    const char *limitation = !aoei_settings_portable(s) ? aoei_settings_limits(s, text, sizeof text) : NULL;
+    const char *limitation = aoei_settings_unsupported(s) ? aoei_settings_limits(s, text, sizeof text) : NULL;
     t->limits_logged = limitation && t->task->embeds;
     if (t->limits_logged)
         aoei_log_write(&t->ctx->log, AOE_LOG_WARNING, "%s", limitation);

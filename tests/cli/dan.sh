@@ -12,7 +12,7 @@ sed -n 's/.*"event":"step".*"classification":\([^,]*\),.*/\1/p' dan/train-log.js
          print (last < first ? "the loss decreases" : "the loss changes from " first / 20 " to " last / 20) }'
 grep -o '"\(format_version\|method\|optimizer\|bigrams\)": *[^,]*' dan/aoe.json
 grep -o '"\(update_embeddings\|bigrams\)": *[^,]*' dan/config.json
-[ ! -e dan/modules.json ] || echo "modules.json exists"
+tr -d ' \n' <dan/modules.json | grep -o '"type":"[^"]*"'
 "$AOE" info -m dan | grep 'architecture\|parameters\|embedding size\|^modules\|^pooling'
 grep 'Use aoe\|^library\|hashed' dan/README.md
 echo 'a small test' >texts.txt

@@ -12,7 +12,8 @@ tiny_model start --pooling last-max
 tr -d ' \n' <flow/2_Flow/config.json; echo
 grep -o '"format_version": *[0-9]*' flow/aoe.json
 tr -d ' \n' <flow/aoe.json | grep -o '"flow":{"data":.*"steps":[0-9]*'
-grep -c 'they have no module for the flow after the pooling' flow/README.md
+sed -n '/^library_name/,/^---/p; /^Use aoe/p' flow/README.md
+tr -d ' \n' <flow/modules.json | grep -o '"type":"[^"]*"'
 "$AOE" info -m flow | grep -E '^(modules|embedding)'
 for threads in 1 2 3; do
     "$AOE" flow -q -m start "$pairs" -o "threads-$threads" -t $threads

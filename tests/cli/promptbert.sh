@@ -12,7 +12,8 @@ sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*/\1/p' prompt/train-log.js
 grep -o '"\(method\|pooling\|max_length\|second_prompt\|default\|tau_ibn\)": *.*[^,]' prompt/aoe.json
 tr -d ' \n' <prompt/aoe.json | grep -o '"kept_parts":[^]]*],"dropped_parts":[^]]*]'
 grep -o 'they do not support mask pooling' prompt/README.md
-is_absent prompt/modules.json
+tr -d ' \n' <prompt/modules.json | grep -o '"type":"[^"]*"'
+sed -n 2,6p prompt/README.md
 "$AOE" info -m prompt | grep 'embedding size\|^pooling\|^prompt '
 echo 'a small test' >texts.txt
 "$AOE" embed -q -m prompt --dtype f32 texts.txt >first.jsonl

@@ -15,7 +15,7 @@ sed -n 's/.*"event":"step".*"contrastive":\([^,]*\),.*/\1/p' sup/train-log.jsonl
 grep -o '"\(format_version\|method\|pooling\|max_length\|subtract_empty_prompt\|default\|tau_ibn\)": *.*[^,]' sup/aoe.json
 tr -d ' \n' <sup/3_LayerNorm/config.json; echo
 grep -o 'they do not subtract the embedding of the empty prompt' sup/README.md
-is_absent sup/modules.json
+tr -d ' \n' <sup/modules.json | grep -o '"type":"[^"]*"'
 "$AOE" info -m sup | grep 'embedding size\|^modules\|^pooling\|^prompt '
 printf 'a small test\nanother test of a much longer text\ntest\n' >texts.txt
 "$AOE" embed -q -m sup --dtype f32 texts.txt >first.jsonl

@@ -56,7 +56,7 @@ paste q d score | awk '{ n = int((NF - 1) / 2); s = 0; for (i = 1; i <= n; i++) 
 tiny_model suffix
 printf '{"format_version":1,"pooling":"last-avg","normalize":false,"prompts":{"default":"{text} end"}}' >suffix/aoe.json
 "$AOE" convert suffix -o written --dtype f32 2>&1 >/dev/null | grep -o 'written: other programs.*'
-grep -c 'other programs' written/README.md
+sed -n '/^library_name/p; /^Use aoe/,/^$/p' written/README.md
 grep -c 'SentenceTransformer(' written/README.md || true
 # the files of the transformer may be in a subfolder
 mkdir -p folder/1_Pooling

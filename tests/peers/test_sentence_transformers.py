@@ -395,3 +395,38 @@ def test_other_names_are_rejected(aoe, start, tmp_path, folder, key):
     path.write_text(json.dumps(config))
     error = aoe.run("embed", "-m", tmp_path / "model", stdin="x\n", fails=True).stderr
     assert f"{folder}/config.json: {key} 'other_embedding' is not supported" in error
+
+
+UNSUPPORTED = {
+    "AoeFlow": ("flow", "--levels", 1, "--width", 4),
+    "AoePooling": ("train", "-d", "TABLE", "--pooling", "first-last-avg", "--max-steps", 1),
+    "AoeBigrams": ("train", "-d", "TABLE", "--method", "dan", "--classes", 2, "--bigrams", 16, "--max-steps", 1),
+}
+
+
+@pytest.mark.parametrize("module", UNSUPPORTED)
+def test_unsupported_models_are_not_opened(aoe, start, tmp_path, module):
+    from sentence_transformers import SentenceTransformer
+
+    table, out = tmp_path / "pairs.tsv", tmp_path / "out"
+    texts = sentences(40, 5)
+    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i % 2}\n" for i, (a, b) in enumerate(zip(texts, texts[1:]))))
+    command, *options = UNSUPPORTED[module]
+    options = [table if option == "TABLE" else option for option in options]
+    aoe.run(command, "-q", "-m", start, *([table] if command == "flow" else []), *options, "-o", out)
+    assert aoe.embed(out, texts[:3]).shape[0] == 3
+    readme = (out / "README.md").read_text()
+    assert "library_name: aoe" in readme and "- sentence-transformers" not in readme and "cannot open" in readme
+    with pytest.raises(ImportError, match=module):
+        SentenceTransformer(str(out), device="cpu")
+
+
+def test_prompt_with_suffix_is_not_added(aoe, start, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    table, out = tmp_path / "pairs.tsv", tmp_path / "out"
+    texts = sentences(40, 5)
+    table.write_text("text1\ttext2\tlabel\n" + "".join(f"{a}\t{b}\t{i % 2}\n" for i, (a, b) in enumerate(zip(texts, texts[1:]))))
+    aoe.run("train", "-q", "-m", start, "-d", table, "-o", out, "--prompt", "river {text} stone", "--max-steps", 1)
+    assert "opens the directory without an error, but its embeddings differ" in (out / "README.md").read_text()
+    assert_equal(aoe.embed(out, texts, "--prompt", "{text}"), SentenceTransformer(str(out), device="cpu").encode(texts), TOLERANCE)
