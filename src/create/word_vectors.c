@@ -118,8 +118,10 @@ static int read_components(const reader *r, float *row, const char *s, size_t li
         char *end;
         const float v = strtof_l(s, &end, r->locale);
         if (end == s || !isfinite(v) || (*end && *end != ' ' && *end != '\t'))
-            return aoei_fail(err, AOE_EFORMAT, "%s:%zu: component %zu is not a finite number; download the file again", r->name,
-                             line, k + 1);
+            return aoei_fail(
+                err, AOE_EFORMAT, "%s:%zu: component %zu is not a finite number; %s", r->name, line, k + 1,
+                r->n ? "download the file again"
+                     : "the file does not contain word vectors in GloVe format (one word and its numbers per line)");
         row[k] = v;
         s = end;
     }

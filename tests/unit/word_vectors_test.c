@@ -174,7 +174,10 @@ static void rejected_files(void **state) {
     expect_rejected("", AOE_EFORMAT, "bad.txt: the file contains no word vectors");
     expect_rejected("word\n", AOE_EFORMAT, "bad.txt:1: expected a word and its vector, found 1 fields");
     expect_rejected("the 1 2 3\ncat 1 2\n", AOE_EFORMAT, "bad.txt:2: expected a word and 3 numbers");
-    expect_rejected("the 1 2 3\ncat 1 x 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
+    expect_rejected("the 1 2 3\ncat 1 x 2\n", AOE_EFORMAT,
+                    "bad.txt:2: component 2 is not a finite number; download the file again");
+    expect_rejected("text1 text2 label\nthe cat 1\n", AOE_EFORMAT,
+                    "bad.txt:1: component 1 is not a finite number; the file does not contain word vectors in GloVe format");
     expect_rejected("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
