@@ -624,8 +624,9 @@ typedef struct aoe_convert_options {
     size_t n_take_layers;
     /* aoe_convert: smaller vocabulary. Special and added tokens and the single characters of texts are kept in addition to the
      * tokens that one of the first two options selects; the embeddings of all other tokens are removed */
-    const char *vocabulary;      /* text file with one token per line, the tokens to keep; NULL (default): none */
-    size_t vocab_size;           /* number of tokens of the output, the most frequent tokens of `count_on`; 0 (default): all */
+    const char *vocabulary; /* text file with one token per line, the tokens to keep; NULL (default): none */
+    size_t vocab_size; /* number of tokens of the output, the most frequent tokens of `count_on`. Equally frequent tokens are
+                          selected in the order of their ids, those named [unused...] last; 0 (default): all */
     const char *const *count_on; /* [n_count_on] .txt files or tables, which are read twice. Every line of a .txt file and every
                                     text of a table is used. Required for vocab_size; NULL (default): none */
     size_t n_count_on;
@@ -641,6 +642,9 @@ typedef struct aoe_convert_result {
     size_t tokens;                   /* tokens of these texts with the tokenizer of the input, without special tokens */
     size_t tokens_kept;              /* those of these tokens that are in the vocabulary of the output */
     size_t tokens_after;             /* tokens of these texts with the tokenizer of the output */
+    size_t vocab_found;              /* tokens of the vocabulary of the output that occur among `tokens` */
+    size_t layers_from, layers;      /* layers of input and output */
+    size_t dims_from, dims;          /* components of the embeddings of input and output */
 } aoe_convert_result;
 
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);

@@ -123,7 +123,9 @@ static const cli_option vocabulary_table[] = {
      .offset = offsetof(options, convert.vocab_size),
      .min = 1,
      .max = 1e7,
-     .help = "keep N tokens: the tokens that are always kept, and the tokens that are most frequent in the texts of --count-on",
+     .help =
+         "keep N tokens: the tokens that are always kept, and the tokens that are most frequent in the texts of --count-on. "
+         "If fewer than N tokens occur in the texts, other tokens are added in the order of their ids, [unused...] last",
      .fallback = "all tokens"},
     {.name = "count-on",
      .kind = CLI_TEXTS,
@@ -155,12 +157,17 @@ static int check_vocabulary(const options *o, const cli_args *args) {
 
 static int check_options(const options *o, const cli_args *args) {
     struct stat st;
+    const int code = check_vocabulary(o, args);
+    if (code != CLI_GO)
+        return code;
     if (o->storage < 0 && args->n && stat(args->operand[0], &st))
         return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
     if (is_file(args) && changes_shape(o))
         return cli_usage("convert", "options that change the shape of a model, such as --layers, do not apply to word vectors");
     if (o->storage < 0 && !is_file(args) && !changes_shape(o))
-        return cli_usage("convert", "missing storage type: --dtype f32, bf16 or int8");
+        return cli_usage("convert",
+                         "nothing to convert: give a storage type (--dtype f32, bf16 or int8), or an option that changes the "
+                         "model (--layers, --take-layers, --dims, --vocab-size or --vocabulary)");
     if (is_file(args) ? o->convert.base != NULL : o->lowercase)
         return cli_usage("convert", is_file(args) ? "--base applies to adapters, not to word vectors"
                                                   : "--lowercase applies to files of word vectors only");
@@ -168,7 +175,7 @@ static int check_options(const options *o, const cli_args *args) {
         return cli_usage("convert", "missing output directory: -o DIR");
     if (args->n && o->model)
         return cli_usage("convert", "two models given, %s and %s; give only one", o->model, args->operand[0]);
-    return check_vocabulary(o, args);
+    return CLI_GO;
 }
 
 /* Returns 100 part / whole, or 100 if whole is 0. */
@@ -178,21 +185,39 @@ static double percent(size_t part, size_t whole) {
 
 /* Adds the numbers of tokens of a reduced vocabulary to the JSON object. */
 static json_t *add_vocabulary(json_t *object, const aoe_convert_result *r) {
-    json_object_update_new(object,
-                           json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "vocab_from", (json_int_t)r->vocab_from, "vocab",
-                                     (json_int_t)r->vocab, "texts", (json_int_t)r->texts, "tokens", (json_int_t)r->tokens,
-                                     "tokens_kept", (json_int_t)r->tokens_kept, "tokens_after", (json_int_t)r->tokens_after));
+    json_object_update_new(object, json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "vocab_from", (json_int_t)r->vocab_from, "vocab",
+                                             (json_int_t)r->vocab, "texts", (json_int_t)r->texts, "tokens",
+                                             (json_int_t)r->tokens, "tokens_kept", (json_int_t)r->tokens_kept, "tokens_after",
+                                             (json_int_t)r->tokens_after, "vocab_found", (json_int_t)r->vocab_found));
     return object;
 }
 
 /* Prints the numbers of tokens of a reduced vocabulary. */
 static void note_vocabulary(const options *o, const aoe_convert_result *r) {
-    cli_note("%s: kept %zu of %zu tokens of the vocabulary", o->output, r->vocab, r->vocab_from);
+    if (r->texts)
+        cli_note("%s: %zu of the %zu tokens occur in the texts", o->output, r->vocab_found, r->vocab);
     if (r->texts)
         cli_note("%s: %.2f%% of the %zu tokens of %zu text%s are in the smaller vocabulary, with which the texts have %zu "
                  "tokens (%+.2f%%)",
                  o->output, percent(r->tokens_kept, r->tokens), r->tokens, r->texts, cli_plural(r->texts), r->tokens_after,
                  percent(r->tokens_after, r->tokens) - 100);
+}
+
+/* Prints the numbers of layers, components and tokens that differ between the model and its copy. */
+static void note_shape(const options *o, const aoe_convert_result *r) {
+    const struct {
+        size_t from, to;
+        const char *unit;
+    } sizes[] = {
+        {r->dims_from, r->dims, "components"}, {r->layers_from, r->layers, "layers"}, {r->vocab_from, r->vocab, "tokens"}};
+    char text[256];
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].from != sizes[i].to)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%zu -> %zu %s", at ? ", " : "", sizes[i].from, sizes[i].to,
+                                   sizes[i].unit);
+    if (at)
+        cli_note("%s: %s", o->output, text);
 }
 
 /* Converts a model directory. */
@@ -208,9 +233,10 @@ static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
         cli_print_json(r.vocab ? add_vocabulary(object, &r) : object);
         return 0;
     }
+    note_shape(o, &r);
     if (r.vocab)
         note_vocabulary(o, &r);
-    cli_note("%s: %zu parameters stored as %s in %.2f MiB (%s: %.2f MiB)", o->output, r.parameters, r.to,
+    cli_note("%s: %zu parameters stored as %s in %.2f MiB (before: %s, %.2f MiB)", o->output, r.parameters, r.to,
              (double)r.bytes_stored / 0x1p20, r.from, (double)r.bytes_from / 0x1p20);
     return 0;
 }

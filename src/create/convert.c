@@ -55,13 +55,18 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
     return aoei_check_new_model(to, o->storage, o->force, err);
 }
 
-/* Sets *r to the storage types and the sizes of the input model m and of the output model. c, storage: configuration and
- * storage type of the output model. */
-static void fill_result(aoe_convert_result *r, const aoe_model *m, const aoei_encoder_config *c, aoe_storage storage) {
+/* Sets *r to the storage types and the sizes of the input model m and of the output model. */
+static void fill_result(aoe_convert_result *r, const aoe_model *m, const aoei_model_contents *output) {
+    const aoei_encoder_config *c = output->config;
+    const aoe_storage storage = output->storage;
     *r = (aoe_convert_result){.from = m->files.storage,
                               .to = aoei_storage_name(storage),
                               .parameters = aoei_base_count(c),
-                              .bytes_from = m->files.stored_bytes};
+                              .bytes_from = m->files.stored_bytes,
+                              .layers_from = m->config.layers,
+                              .layers = c->layers,
+                              .dims_from = aoe_model_dims(m),
+                              .dims = aoei_settings_dims(output->settings, aoei_vector_dims(c))};
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
@@ -81,7 +86,7 @@ int aoei_convert_write(const aoe_model *m, const aoei_model_contents *contents, 
                        aoe_error *err) {
     const int rc = aoei_contents_save(contents, to, &m->ctx->log, err);
     if (!rc && result)
-        fill_result(result, m, contents->config, contents->storage);
+        fill_result(result, m, contents);
     if (!rc && contents->storage == AOE_STORAGE_INT8)
         aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
                        "%s: only aoe reads int8 weights; for other programs, convert the model to f32", to);
@@ -133,6 +138,7 @@ static int write_truncated(const aoe_model *m, const char *to, const aoe_convert
         result->tokens = v.tokens;
         result->tokens_kept = v.tokens_kept;
         result->tokens_after = v.tokens_after;
+        result->vocab_found = v.found;
     }
     aoei_truncated_destroy(&t);
     aoei_reduced_vocabulary_free(&v);

@@ -13,6 +13,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/pool.h"
 #include "encoder/arch.h"
 #include "modeldir/settings.h"
@@ -221,12 +222,22 @@ static int add_prompts(const reducer *r) {
 typedef struct counted {
     uint64_t count;
     int32_t id;
+    int unused; /* 1: a placeholder such as [unused1] */
 } counted;
 
-/* Compares two tokens: the more frequent token is first, and among equally frequent tokens the one with the lower id. */
+/* Compares two tokens: the more frequent token is first. Among equally frequent tokens, placeholders are last, and otherwise
+ * the token with the lower id is first. */
 static int by_count(const void *a, const void *b) {
     const counted *x = a, *y = b;
-    return x->count != y->count ? (x->count < y->count ? 1 : -1) : x->id < y->id ? -1 : x->id > y->id;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return x->unused != y->unused ? x->unused - y->unused : x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Returns 1 if the token is a placeholder that vocabularies reserve for new tokens, such as [unused1] of BERT. */
+static int is_unused(aoe_text token) {
+    static const char prefix[] = "[unused";
+    return token.len >= sizeof prefix && !memcmp(token.data, prefix, sizeof prefix - 1) && token.data[token.len - 1] == ']';
 }
 
 /* Adds the most frequent tokens until the subset has options.vocab_size tokens. */
@@ -241,7 +252,7 @@ static int add_frequent(const reducer *r) {
     counted *list = aoei_malloc_array(s->n + 1, sizeof *list);
     int rc = list ? 0 : aoei_fail_nomem(r->err, s->n * sizeof *list);
     for (size_t i = 0; i < s->n && list; i++)
-        list[i] = (counted){r->count[i], (int32_t)i};
+        list[i] = (counted){r->count[i], (int32_t)i, is_unused(aoe_tokenizer_token(s->t, (int32_t)i))};
     if (list)
         qsort(list, s->n, sizeof *list, by_count);
     for (size_t i = 0; i < s->n && s->n_kept < size && rc >= 0; i++)
@@ -274,8 +285,10 @@ static int select_tokens(reducer *r, aoei_reduced_vocabulary *v) {
         rc = add_frequent(r);
     if (!rc)
         rc = aoei_token_subset_number(r->subset, r->err);
-    for (size_t i = 0; i < n && !rc; i++)
+    for (size_t i = 0; i < n && !rc; i++) {
         v->tokens_kept += r->subset->keep[i] ? (size_t)r->count[i] : 0;
+        v->found += r->subset->keep[i] && r->count[i] > 0;
+    }
     aoei_free(r->count);
     aoei_free(r->used);
     return rc;
@@ -318,6 +331,11 @@ int aoei_vocabulary_reduce(aoei_reduced_vocabulary *v, const aoe_model *m, const
             v->texts, texts);
     while (v->rows < v->subset.n_kept && (size_t)v->subset.old_id[v->rows] < m->config.vocab)
         v->rows++;
+    if (o->vocab_size && v->found < v->subset.n_kept / 2)
+        aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
+                       "options.vocab_size: only %zu of the %zu tokens occur in the texts of options.count_on, and the others "
+                       "are kept in the order of their ids; give more texts, or lower options.vocab_size",
+                       v->found, v->subset.n_kept);
     return AOE_OK;
 }
 

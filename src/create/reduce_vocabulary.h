@@ -16,6 +16,7 @@ typedef struct aoei_reduced_vocabulary {
     aoe_tokenizer *tokenizer; /* tokenizer of these tokens, owned */
     /* numbers of texts and of their tokens as in aoe_convert_result */
     size_t texts, tokens, tokens_kept, tokens_after;
+    size_t found; /* aoe_convert_result.vocab_found */
 } aoei_reduced_vocabulary;
 
 /* Checks the options for the vocabulary without reading a file. *reduces is set to 1 if they select tokens, otherwise to 0.

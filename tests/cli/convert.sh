@@ -52,3 +52,9 @@ is_absent new
 # The head of a language model is not copied.
 "$AOE" convert -q "$SRC/tests/golden/cross_encoders/qwen3_reranker" --dtype bf16 -o language 2>&1 | sed "s|$SRC/||"
 fails "$AOE" rerank -q -m language --query a text.txt
+# A file that is not of word vectors, and no option that converts anything.
+fails "$AOE" convert data.tsv -o new
+code=0
+"$AOE" convert model -o new || code=$?
+echo "exit code $code"
+is_absent new

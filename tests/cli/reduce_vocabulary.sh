@@ -78,7 +78,7 @@ echo '{"vocab": ["PADDING_TOKEN", "the", "a"], "stop_words": [], "do_lower_case"
 sed -i 's/TransformersTokenizerWrapper/WhitespaceTokenizer/' words/wordembedding_config.json
 fails "$AOE" convert -q words --vocab-size 2 --count-on texts.tsv -o out
 is_absent out
-for options in '--vocab-size 300' '--dtype f32 --count-on texts.tsv' '--vocab-size 9 --vocabulary list.txt' \
+for options in '--vocab-size 300' '--count-on texts.tsv' '--dtype f32 --count-on texts.tsv' '--vocab-size 9 --vocabulary list.txt' \
     '--dtype f32 --columns a'; do
     code=0
     # shellcheck disable=SC2086

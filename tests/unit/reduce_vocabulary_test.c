@@ -104,16 +104,17 @@ static void keeps_frequent_tokens(void **state) {
         size_t size;
         const char *more;
         size_t tokens, kept, after; /* numbers of tokens of the texts */
+        size_t found;               /* number of kept tokens that occur in the texts */
     } cases[] = {
-        {"bb bb ab\nba bb\n", 10, "bb", 5, 3, 7},            /* bb 3, ab 1, ba 1 */
-        {"bb bb ab\nba bb\n", 11, "ab bb", 5, 4, 6},         /* ab has a lower id than ba */
-        {"bb bb ab\nba bb\n", 12, "ab ba bb", 5, 5, 5},      /* all tokens of the texts */
-        {"bb bb ab\nba bb\n", 13, "ab ba aa bb", 5, 5, 5},   /* aa has the lowest id of the tokens that do not occur */
-        {"abba\naaab\nabba\n", 10, "abba", 4, 2, 6},         /* aa ##ab becomes a ##a ##a ##b */
-        {"abba\naaab\nabba\n", 12, "aa ##ab abba", 4, 4, 4}, /* aa and ##ab are equally frequent */
-        {"a b c\n", 9, "", 3, 3, 3},                         /* c is unknown before and after */
-        {"", 9, "", 0, 0, 0},
-        {"", 16, "ab ba aa bb ##ab ##ba abba", 0, 0, 0},
+        {"bb bb ab\nba bb\n", 10, "bb", 5, 3, 7, 1},            /* bb 3, ab 1, ba 1 */
+        {"bb bb ab\nba bb\n", 11, "ab bb", 5, 4, 6, 2},         /* ab has a lower id than ba */
+        {"bb bb ab\nba bb\n", 12, "ab ba bb", 5, 5, 5, 3},      /* all tokens of the texts */
+        {"bb bb ab\nba bb\n", 13, "ab ba aa bb", 5, 5, 5, 3},   /* aa has the lowest id of the tokens that do not occur */
+        {"abba\naaab\nabba\n", 10, "abba", 4, 2, 6, 1},         /* aa ##ab becomes a ##a ##a ##b */
+        {"abba\naaab\nabba\n", 12, "aa ##ab abba", 4, 4, 4, 3}, /* aa and ##ab are equally frequent */
+        {"a b c\n", 9, "", 3, 3, 3, 3},                         /* c is unknown before and after */
+        {"", 9, "", 0, 0, 0, 0},
+        {"", 16, "ab ba aa bb ##ab ##ba abba", 0, 0, 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *from = write_model(NULL, NULL);
@@ -126,6 +127,7 @@ static void keeps_frequent_tokens(void **state) {
         assert_int_equal(r.tokens, cases[i].tokens);
         assert_int_equal(r.tokens_kept, cases[i].kept);
         assert_int_equal(r.tokens_after, cases[i].after);
+        assert_int_equal(r.vocab_found, cases[i].found);
         assert_int_equal(r.parameters, aoei_parameter_count(&m->config));
         aoe_model_close(m);
         free((void *)(uintptr_t)path);
@@ -134,6 +136,29 @@ static void keeps_frequent_tokens(void **state) {
 }
 
 /* Tests a file of tokens, also together with counted texts, layers, components and a storage type. */
+/* Placeholders such as [unused1] are selected last among equally frequent tokens. */
+static void keeps_placeholders_last(void **state) {
+    (void)state;
+    static const char with_unused[] =
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\n[unused1]\n[unused22]\naa\nbb\n##ab\n##ba\nabba\n";
+    for (size_t size = ALWAYS + 1; size <= TEST_VOCAB; size++) {
+        char *from = write_model(NULL, NULL);
+        const char *path;
+        aoe_convert_result r;
+        const aoe_convert_options o = counted(size, "bb\n", &path);
+        free(test_write_text(from, "vocab.txt", with_unused));
+        aoe_model *m = convert(&o, &r);
+        size_t unused = 0;
+        for (size_t i = 0; i < size; i++)
+            unused += aoe_tokenizer_token(m->tokenizer, (int32_t)i).len > 7;
+        assert_int_equal(unused, size > TEST_VOCAB - 2 ? size - (TEST_VOCAB - 2) : 0);
+        assert_int_equal(r.vocab_found, 1);
+        aoe_model_close(m);
+        free((void *)(uintptr_t)path);
+        free(from);
+    }
+}
+
 static void keeps_listed_tokens(void **state) {
     (void)state;
     static const size_t layer = 1;
@@ -342,6 +367,7 @@ static int end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_frequent_tokens),   cmocka_unit_test(keeps_listed_tokens),
+        cmocka_unit_test(keeps_placeholders_last), cmocka_unit_test(keeps_listed_tokens),
         cmocka_unit_test(keeps_referenced_tokens), cmocka_unit_test(keeps_tokens_without_embeddings),
         cmocka_unit_test(counts_all_texts),        cmocka_unit_test(rejects_options),
         cmocka_unit_test(rejects_lists),           cmocka_unit_test(rejects_models),
