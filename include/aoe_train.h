@@ -271,7 +271,7 @@ enum { AOE_MAX_TEACHERS = 4 /* maximum number of teachers */ };
 /* Linear map from the embeddings to the vectors of the teacher (DISTILL). It starts from the identity matrix, with zeros where
  * the sizes differ, plus small random values. */
 typedef enum aoe_teacher_map {
-    AOE_TEACHER_MAP_AUTO, /* DROPPED if the sizes differ; otherwise NONE */
+    AOE_TEACHER_MAP_AUTO, /* DROPPED if the sizes differ or options.n_matryoshka is not 0; otherwise NONE */
     AOE_TEACHER_MAP_NONE, /* the embeddings are compared with the vectors of the teacher, which must have the same size unless
                              w_vectors is 0 */
     AOE_TEACHER_MAP_DROPPED, /* only the term of the vectors uses the map, and the saved model does not contain it */

@@ -513,7 +513,8 @@ static const cli_option teacher_table[] = {
      .noun = "map",
      .help = "distill: linear map from the embeddings to the vectors of the teacher: none (both have the same size), "
              "dropped (used only for the loss of the vectors) or kept (a dense layer of the model, whose embeddings "
-             "then have the size of the vectors of the teacher). auto: dropped if the sizes differ, otherwise none"},
+             "then have the size of the vectors of the teacher). auto: dropped if the sizes differ or with "
+             "--matryoshka, otherwise none"},
 };
 
 /* Settings (KEY=VALUE) that may follow the name of a training file. */

@@ -52,7 +52,7 @@ int aoei_teacher_map_add(const aoe_train_options *o, aoe_model *m, size_t dims, 
     const size_t own = aoei_vector_dims(&m->config);
     const int compares = o->objective.w_vectors > 0; /* 1: the embeddings are compared with the vectors of the teacher */
     const aoe_teacher_map map = o->teacher_map != AOE_TEACHER_MAP_AUTO ? o->teacher_map
-                                : own != dims                          ? AOE_TEACHER_MAP_DROPPED
+                                : own != dims || o->n_matryoshka       ? AOE_TEACHER_MAP_DROPPED
                                                                        : AOE_TEACHER_MAP_NONE;
     if (map == AOE_TEACHER_MAP_KEPT && has_map(&m->config, dims))
         return AOE_OK;

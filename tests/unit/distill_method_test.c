@@ -93,6 +93,8 @@ static void choose(distillation *d, int variant) {
         o->matryoshka = prefixes;
         o->n_matryoshka = 2;
     }
+    if (variant == PREFIXES_WITHOUT_MAP)
+        o->teacher_map = AOE_TEACHER_MAP_NONE;
     o->teacher_cache = variant == CACHED ? cache : NULL;
     o->layers.adaptive = variant == LAYERS;
     o->layers.ese = variant == ESE;
@@ -520,6 +522,35 @@ static void rejected_modules(void **state) {
     end(&d);
 }
 
+/* With prefixes, the map `auto` is dropped even if the sizes are equal, because a teacher without prefixes gives no targets for
+ * them. */
+static void prefixes_use_map(void **state) {
+    (void)state;
+    distillation d;
+    train_run *r = &d.r;
+    begin(&d);
+    choose(&d, PREFIXES_WITHOUT_MAP);
+    static const struct {
+        aoe_teacher_map map;
+        size_t n_prefixes;
+        const char *used;
+    } cases[] = {{AOE_TEACHER_MAP_AUTO, 2, "\"teacher_map\": \"dropped\""},
+                 {AOE_TEACHER_MAP_NONE, 2, "\"teacher_map\": \"none\""},
+                 {AOE_TEACHER_MAP_AUTO, 0, "\"teacher_map\": \"none\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "map-%zu", i);
+        again(&d, name);
+        r->o.teacher_map = cases[i].map;
+        r->o.n_matryoshka = cases[i].n_prefixes;
+        train_run_ok(r, 1);
+        char *settings = train_run_read(r, "aoe.json", NULL);
+        assert_non_null(strstr(settings, cases[i].used));
+        free(settings);
+    }
+    end(&d);
+}
+
 /* A run cannot be resumed with other options of the method. */
 static void rejected_resume(void **state) {
     (void)state;
@@ -583,6 +614,7 @@ int main(void) {
         cmocka_unit_test(similarities_need_no_map),
         cmocka_unit_test(rejected_options),
         cmocka_unit_test(rejected_modules),
+        cmocka_unit_test(prefixes_use_map),
         cmocka_unit_test(rejected_resume),
     };
     return cmocka_run_group_tests_name("distill_method", tests, NULL, NULL);
