@@ -75,8 +75,8 @@ static int run_command(int argc, char **argv) {
         .about = "Writes a copy of a model with an additional linear layer after the pooling (BERT-whitening, Su et\n"
                  "al. 2021). The layer subtracts the mean of the embeddings of the given texts. It then transforms the\n"
                  "embeddings so that their components are uncorrelated and have variance 1 over these texts. All other\n"
-                 "weights are copied. A FILE contains one text per line (.txt) or is a table;\n"
-                 "--columns selects the text columns of tables.\n",
+                 "weights are copied. A FILE contains one text per line (.txt), is a table, or is a folder of\n"
+                 "SentEval's STS data; --columns selects the text columns of tables.\n",
         .examples = "  aoe whiten -m bert --pooling first-last-avg -k 256 nli.tsv -o bert-whitened\n"
                     "  aoe eval sts -m bert-whitened examples/test.tsv\n",
         CLI_GROUPS(groups),

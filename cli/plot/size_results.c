@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "cli/common/output.h"
 
@@ -280,7 +281,12 @@ static int choose_results(cli_size_results *r, const char *path, const char *row
 }
 
 int cli_size_results_read(cli_size_results *r, const char *path, const char *row, const char *metric) {
+    struct stat st;
     *r = (cli_size_results){.record = json_array()};
+    if (!stat(path, &st) && S_ISDIR(st.st_mode))
+        return cli_fail("%s: this is a directory; give the path of a file: the output of aoe eval with --dims or --layers, and "
+                        "with --json or --format csv",
+                        path);
     FILE *f = fopen(path, "rb");
     if (!f)
         return cli_fail("%s: cannot open: %s; %s", path, strerror(errno), advice);

@@ -76,7 +76,7 @@ static void print_result(cli_training *t, const aoe_train_event *e) {
 static void show_teacher(cli_training *t, const aoe_train_event *e) {
     if (e->texts <= t->embedded || !t->embedded) { /* another teacher */
         cli_progress_end(&t->progress);
-        cli_progress_begin(&t->progress, "embedding with the teacher", "texts", 0);
+        cli_progress_begin(&t->progress, "embeddings of the teacher", "texts", 0);
     }
     t->embedded = e->texts;
     cli_progress_update(&t->progress, e->texts, e->all_texts, NULL, e->seconds_left, NULL);

@@ -150,6 +150,8 @@ static int embed_file(flow_job *j, const char *path, aoe_error *err) {
     int rc = aoei_texts_load(&e, path, &table, err);
     if (!rc && e.skipped)
         aoei_log_write(&j->ctx->log, AOE_LOG_WARNING, "%s: skipped %zu bad rows", path, e.skipped);
+    if (!rc && e.files)
+        aoei_log_write(&j->ctx->log, AOE_LOG_INFO, "%s: %zu texts in %zu files", path, e.n_texts, e.files);
     for (size_t i = 0; i < e.n_texts && !rc; i += BATCH)
         rc = embed_batch(j, &e, i, e.n_texts - i < BATCH ? e.n_texts - i : BATCH, path, &line, err);
     aoei_examples_free(&e);

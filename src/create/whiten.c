@@ -140,6 +140,8 @@ static int add_file(whitening *w, const char *path, aoe_error *err) {
     int rc = aoei_texts_load(&e, path, &table, err);
     if (!rc && e.skipped)
         aoei_log_write(&w->ctx->log, AOE_LOG_WARNING, "%s: skipped %zu bad rows", path, e.skipped);
+    if (!rc && e.files)
+        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: %zu texts in %zu files", path, e.n_texts, e.files);
     for (size_t i = 0; i < e.n_texts && !rc; i += BATCH) {
         const size_t n = e.n_texts - i < BATCH ? e.n_texts - i : BATCH;
         aoe_error inner = {0};

@@ -26,6 +26,7 @@ typedef struct aoei_examples {
     double *label; /* [n] label of each example; 0 for kinds without labels; owned */
     size_t *line;  /* [n] line number of each example in the file, counted from 1; owned */
     size_t n_texts;
+    size_t files;       /* number of files that were read in a folder; 0: not a folder */
     size_t skipped;     /* number of bad rows that were skipped */
     int ignores_labels; /* 1: plain texts were read from a table of labeled pairs, whose labels are not used */
     size_t dropped;     /* number of rows that were dropped because options.label_map maps their label to "drop" */

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/options.h"
 #include "base/path.h"
 #include "table/sts_folder.h"
@@ -161,15 +162,20 @@ static int pass_rows(const receiver *r, aoei_table *t, const char *columns, size
 
 /* ----------------------------------------------------------------- folders */
 
-/* The receiver of the texts of a folder, and the number of bad lines. */
+/* The receiver of the texts of a folder, and the numbers of bad lines and of files. */
 typedef struct folder_reader {
     const receiver *to;
     size_t *skipped; /* as for pass_rows */
+    size_t files;    /* number of files so far */
+    uint64_t last;   /* hash of the path of the last file */
 } folder_reader;
 
 /* Checks both sentences of a pair and passes them to the receiver. */
 static int pass_sentences(void *user, const char *file, size_t line, const aoe_text pair[2], aoe_error *err) {
-    const folder_reader *r = user;
+    folder_reader *r = user;
+    const uint64_t name = aoei_hash(AOEI_HASH_START, file, strlen(file));
+    r->files += !r->files || name != r->last;
+    r->last = name;
     const char *problem = !pair[0].data ? "the line has too few columns" : NULL;
     for (size_t i = 0; i < 2 && !problem && !r->to->allow_empty; i++)
         problem = aoei_text_is_empty(pair[i]) ? "a sentence is empty" : NULL;
@@ -189,12 +195,15 @@ static int pass_sentences(void *user, const char *file, size_t line, const aoe_t
     return 0;
 }
 
-/* Passes every sentence of a folder of SentEval's STS data to the receiver. */
-static int pass_folder(const receiver *r, const char *dir, const char *columns, size_t *skipped, aoe_error *err) {
-    folder_reader reader = {r, skipped};
+/* Passes every sentence of a folder of SentEval's STS data to the receiver. *files is set to the number of files. */
+static int pass_folder(const receiver *r, const char *dir, const char *columns, size_t *skipped, size_t *files,
+                       aoe_error *err) {
+    folder_reader reader = {r, skipped, 0, 0};
     if (columns)
         return aoei_fail(err, AOE_EARG, "%s is a folder, whose files have no named columns; leave options.columns out", dir);
-    return aoei_sts_folder_read(dir, pass_sentences, &reader, err);
+    const int rc = aoei_sts_folder_read(dir, pass_sentences, &reader, err);
+    *files = reader.files;
+    return rc;
 }
 
 /* ------------------------------------------------------------------- files */
@@ -272,7 +281,7 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     if (!rc && !folder && !o->columns)
         e->ignores_labels = !aoei_columns_detect(&kind, t, NULL, NULL) && kind == AOE_EXAMPLES_PAIRS;
     if (!rc)
-        rc = folder ? pass_folder(&r, path, o->columns, skipped, err) : pass_rows(&r, t, o->columns, skipped, err);
+        rc = folder ? pass_folder(&r, path, o->columns, skipped, &e->files, err) : pass_rows(&r, t, o->columns, skipped, err);
     if (!rc && !e->n)
         rc = aoei_fail(err, AOE_EFORMAT,
                        "%s: the file contains no texts (%zu bad rows); use a file with one text per line or row", e->name,

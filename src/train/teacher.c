@@ -158,6 +158,19 @@ static uint64_t block_key(const teacher_job *w, const aoei_examples *e, size_t f
     return key;
 }
 
+static size_t block_texts(const aoei_examples *e, size_t first) {
+    return e->n_texts - first < BLOCK ? e->n_texts - first : BLOCK;
+}
+
+/* Returns 1 if all blocks are in the cache. */
+static int all_cached(const teacher_job *w, const aoei_examples *files) {
+    for (size_t i = 0; i < w->t->files; i++)
+        for (size_t first = 0; first < files[i].n_texts; first += BLOCK)
+            if (!aoei_cached_block_exists(w->t->cache, block_key(w, &files[i], first, block_texts(&files[i], first))))
+                return 0;
+    return 1;
+}
+
 static int embed_block(teacher_job *w, const aoei_examples *e, size_t first, size_t n, aoei_cached_block *b, aoe_error *err) {
     const size_t dims = w->model->dims;
     const uint64_t key = block_key(w, e, first, n);
@@ -183,8 +196,8 @@ static int embed_file_cached(teacher_job *w, const aoei_examples *e, aoei_teache
     if (!v->block)
         return aoei_fail_nomem(err, v->n_blocks * sizeof *v->block);
     for (size_t i = 0; i < v->n_blocks && !code; i++) {
-        const size_t first = i * BLOCK, n = e->n_texts - first < BLOCK ? e->n_texts - first : BLOCK;
-        code = embed_block(w, e, first, n, &v->block[i], err);
+        const size_t first = i * BLOCK;
+        code = embed_block(w, e, first, block_texts(e, first), &v->block[i], err);
     }
     return code;
 }
@@ -202,15 +215,21 @@ static int embed_all(teacher_job *w, const aoei_examples *files, aoe_error *err)
         code = aoei_fail_nomem(err, CALL * sizeof *w->info);
     if (!code && t->cache)
         code = aoei_model_hash_embedding(w->model->model, &w->key, err);
+    const int reads = !code && t->cache && all_cached(w, files);
     if (!code)
-        aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: embedding %zu texts with the teacher, %zu components each, %.1f MB%s%s",
+        aoei_log_write(&w->ctx->log, AOE_LOG_INFO,
+                       reads ? "%s: reading the teacher's embeddings of %zu texts, %zu components each, %.1f MB%s%s"
+                             : "%s: embedding %zu texts with the teacher, %zu components each, %.1f MB%s%s",
                        w->model->dir, w->total, w->model->dims,
                        (double)w->total * (double)w->model->dims * (double)(t->cache ? sizeof(aoei_bf16) : sizeof(float)) / 1e6,
-                       t->cache ? " in " : "", t->cache ? t->cache : "");
+                       reads      ? " from "
+                       : t->cache ? " in "
+                                  : "",
+                       t->cache ? t->cache : "");
     for (size_t i = 0; i < t->files && !code; i++)
         code = t->cache ? embed_file_cached(w, &files[i], &w->model->vectors[i], err)
                         : embed_file(w, &files[i], &w->model->vectors[i], err);
-    if (!code && w->found)
+    if (!code && w->found && !reads)
         aoei_log_write(&w->ctx->log, AOE_LOG_INFO, "%s: %zu of %zu embeddings were in the cache", w->model->dir, w->found,
                        w->total);
     aoei_free(w->computed);

@@ -37,6 +37,13 @@ static const aoei_bf16 *find_vectors(const aoei_safetensors *file, size_t rows, 
     return aoei_hash(AOEI_HASH_START, t->data, t->bytes) == hash ? (const aoei_bf16 *)(const void *)t->data : NULL;
 }
 
+int aoei_cached_block_exists(const char *dir, uint64_t key) {
+    char *path = block_path(dir, key, NULL);
+    const int found = path && aoei_exists(path);
+    aoei_free(path);
+    return found;
+}
+
 int aoei_cached_block_open(aoei_cached_block *b, const char *dir, uint64_t key, size_t rows, size_t dims, aoe_error *err) {
     char *path = block_path(dir, key, err);
     aoe_error damage = {0};

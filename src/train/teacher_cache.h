@@ -20,6 +20,8 @@ typedef struct aoei_cached_block {
     const aoei_bf16 *vector; /* [rows, dims] vectors in the mapped file */
 } aoei_cached_block;
 
+/* Returns 1 if the directory contains the file of the block `key`, which is not opened. */
+int aoei_cached_block_exists(const char *dir, uint64_t key);
 /* Opens the file of the block `key` in the directory `dir`, if it exists. Errors: AOE_EFORMAT if the file does not contain a
  * matrix of this size with its hash; AOE_EIO, AOE_ENOMEM. */
 int aoei_cached_block_open(aoei_cached_block *b, const char *dir, uint64_t key, size_t rows, size_t dims, aoe_error *err);

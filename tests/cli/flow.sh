@@ -26,6 +26,12 @@ tiny_model layers --layers 2
     --batch-size 100 --lr 5e-4 --seed 3 2>&1 | sed 's/; .* bits/; B bits/; s/component, .*/component/'
 tr -d ' \n' <paper/2_Flow/config.json; echo
 tr -d ' \n' <paper/aoe.json | grep -o '"texts":[0-9]*,"examples":[0-9]*,"epochs":[0-9]*,"batch_size":[0-9]*,"lr":[0-9.]*,"seed":[0-9]*'
+# A folder of SentEval's STS data.
+mkdir -p sts/STS12
+printf 'a cat\ta dog\nthe bird\tan old dog\n' >sts/STS12/STS.input.one.txt
+printf 'a man\ta woman\n' >sts/STS12/STS.input.two.txt
+"$AOE" flow -m start sts -o of-folder --levels 1 --width 4 2>&1 | grep '^sts'
+"$AOE" whiten -m start sts -o whitened 2>&1 | grep '^sts'
 # Copies keep the flow, and the vectors of a copy are those of the model.
 "$AOE" convert -q -m flow --dtype f32 -o copy
 cmp flow/2_Flow/model.safetensors copy/2_Flow/model.safetensors

@@ -19,8 +19,8 @@ static void write_file(const char *sub, const char *name, const char *text) {
     free(dir);
 }
 
-/* Asserts that the folder test_dir/sub has the expected texts, each followed by '|'. */
-static void expect(const char *sub, const aoe_table_options *o, const char *want, size_t skipped) {
+/* Asserts that n_files files in the folder test_dir/sub have the expected texts, each followed by '|'. */
+static void expect(const char *sub, const aoe_table_options *o, const char *want, size_t skipped, size_t n_files) {
     char got[400] = "", *dir = test_path(test_dir, sub);
     aoei_examples e;
     aoe_error err = {0};
@@ -32,6 +32,7 @@ static void expect(const char *sub, const aoe_table_options *o, const char *want
     }
     assert_string_equal(got, want);
     assert_int_equal(e.skipped, skipped);
+    assert_int_equal(e.files, n_files);
     assert_int_equal(e.kind, AOE_EXAMPLES_TEXTS);
     aoei_examples_free(&e);
     free(dir);
@@ -59,8 +60,8 @@ static void files(void **state) {
     write_file("all/STS16", "STS.input.a.txt", "\"quoted\t text\r\n");
     write_file("all/STS16", "STS.input.txt", "x\ty\n");
     write_file("all/SICK", "SICK_trial.txt", "pair_ID\tsentence_A\tsentence_B\tscore\n7\ttrial a\ttrial b\t4.5\n");
-    expect("all", NULL, "trial a|trial b|\"quoted| text|first|second|no gold|neither|csv one|csv two|three|four|", 0);
-    expect("all/STS16", NULL, "\"quoted| text|first|second|no gold|neither|", 0);
+    expect("all", NULL, "trial a|trial b|\"quoted| text|first|second|no gold|neither|csv one|csv two|three|four|", 0, 4);
+    expect("all/STS16", NULL, "\"quoted| text|first|second|no gold|neither|", 0, 2);
 }
 
 static void bad_lines(void **state) {
@@ -70,10 +71,10 @@ static void bad_lines(void **state) {
                             columns = {.struct_size = sizeof columns, .columns = "text"};
     write_file("bad", "STS.input.a.txt", "a\tb\nonly one\n\td\n");
     expect_error("bad", NULL, AOE_EFORMAT, "STS.input.a.txt:2: the line has too few columns; correct the row");
-    expect("bad", &skip, "a|b|", 2);
+    expect("bad", &skip, "a|b|", 2, 1);
     write_file("gap", "STS.input.a.txt", "a\tb\n\td\n");
     expect_error("gap", NULL, AOE_EFORMAT, "STS.input.a.txt:2: a sentence is empty");
-    expect("gap", &empty, "a|b||d|", 0);
+    expect("gap", &empty, "a|b||d|", 0, 1);
     expect_error("gap", &columns, AOE_EARG, "is a folder, whose files have no named columns");
     write_file("none", "readme.txt", "a\tb\n");
     expect_error("none", NULL, AOE_EFORMAT, "the folder contains no files with pairs");
@@ -89,7 +90,7 @@ static void cycles(void **state) {
     assert_int_equal(symlink(dir, link), 0);
     expect_error("cycle", NULL, AOE_EFORMAT, "nested more than");
     assert_int_equal(remove(link), 0);
-    expect("cycle", NULL, "a|b|", 0);
+    expect("cycle", NULL, "a|b|", 0, 1);
     free(link);
     free(dir);
 }
