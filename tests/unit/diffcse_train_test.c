@@ -282,7 +282,7 @@ static void rejects_another_generator(void **state) {
     char *other = tiny_mlm(r.dir, "other", r.model, 4);
     char *from = test_path(other, "model.safetensors"), *to = test_path(generator, "model.safetensors");
     assert_int_equal(rename(from, to), 0);
-    expect_rejected(&r, AOE_EARG, "\"generator_fingerprint\" was");
+    expect_rejected(&r, AOE_EARG, "options.generator is another model, or its files have changed");
     free(from);
     free(to);
     free(other);

@@ -416,8 +416,10 @@ static void test_rejected(void **state) {
     r.o.distill = AOE_DISTILL_KL;
     expect_rejected(&r, AOE_EARG, "narrow have 12 components");
     expect_rejected(&r, AOE_EARG, "because kl requires equal sizes");
+    r.o.teachers[1] = static_model;
+    expect_rejected(&r, AOE_EARG, "options.teachers: the embeddings of all teachers have 17 components but");
     r.o.teachers[1] = narrow;
-    expect_rejected(&r, AOE_EARG, "options.teachers: the embeddings of all teachers have 24 components but");
+    expect_rejected(&r, AOE_EARG, "twice; give each teacher once");
     r.o = good;
     r.o.teachers[0] = narrow;
     r.o.w_teacher = -1;

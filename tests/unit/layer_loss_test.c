@@ -306,7 +306,7 @@ static void training_runs(void **state) {
         r.o.layers.ese_dims = 4;
         r.o.layers.w_kl = 2;
         assert_int_equal(train_run_go(&r, 1, &err), AOE_EARG);
-        assert_non_null(strstr(err.message, k == 3 ? "ese" : "adaptive_layers"));
+        assert_non_null(strstr(err.message, k == 3 ? "options.layers.ese" : "options.layers.adaptive"));
         r.o.layers.ese_dims = 6;
         r.o.layers.w_kl = 1;
         train_run_ok(&r, 2);

@@ -175,7 +175,8 @@ static void readme_lists_limits(void **state) {
     o.pooling = AOE_POOLING_FIRST_LAST_AVG;
     o.prompt = "{text} in\nshort";
     resave(dir, to, &o, NULL);
-    assert_false(has(to, "modules.json") || has(to, "1_Pooling") || has(to, "sentence_bert_config.json"));
+    check_file(to, "modules.json", "[\n" MODULE_TEXT(0, "", "AoePooling") "\n]\n");
+    assert_false(has(to, "1_Pooling") || has(to, "sentence_bert_config.json"));
     assert_false(has(to, "config_sentence_transformers.json"));
     text = test_read(readme, NULL);
     assert_null(strstr(text, "from sentence_transformers"));

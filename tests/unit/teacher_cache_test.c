@@ -28,7 +28,7 @@ enum { BLOCK = 4096 /* texts of a file */, MAX_DIMS = 32 };
 typedef struct fixture {
     char *dir, *cache, *teacher[2]; /* owned */
     aoe_context *ctx;
-    size_t found, total; /* "FOUND of TOTAL embeddings were in the cache", added over the teachers */
+    size_t found, total; /* numbers in the messages about the cache, added over the teachers */
     size_t reported;     /* number of texts in the last event */
     size_t stop_at;      /* the event callback stops the computation after this number of texts; 0: never */
 } fixture;
@@ -43,9 +43,14 @@ static int on_event(void *user, const aoe_train_event *e) {
 
 static void on_log(void *user, aoe_log_level level, const char *message) {
     fixture *f = user;
-    const char *at = strstr(message, ": ");
+    static const char all[] = ": reading the teacher's embeddings of ";
+    const char *at = strstr(message, ": "), *read = strstr(message, all);
     unsigned long found, total;
     (void)level;
+    if (read && sscanf(read + sizeof all - 1, "%lu", &total) == 1) {
+        f->found += total;
+        f->total += total;
+    }
     if (at && strstr(at, "embeddings were in the cache") && sscanf(at + 2, "%lu of %lu", &found, &total) == 2) {
         f->found += found;
         f->total += total;
