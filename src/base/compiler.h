@@ -10,14 +10,16 @@
 #define AOEI_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define AOEI_UNUSED            __attribute__((unused))
 #define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* loads the cache line at p into the second-level cache */
-#define AOEI_TARGET(isa)       __attribute__((target(isa)))  /* attribute of a function that uses the instruction set `isa` */
-#define AOEI_TYPE_OF(x)        __typeof__(x)                 /* type of x, for functions that are loaded with dlsym */
+#define AOEI_ALWAYS_INLINE     inline __attribute__((always_inline))
+#define AOEI_TARGET(isa)       __attribute__((target(isa))) /* attribute of a function that uses the instruction set `isa` */
+#define AOEI_TYPE_OF(x)        __typeof__(x)                /* type of x, for functions that are loaded with dlsym */
 #else
 #define AOEI_PRINTF(fmt, args)
 #define AOEI_LIKELY(x)   (x)
 #define AOEI_UNLIKELY(x) (x)
 #define AOEI_UNUSED
-#define AOEI_PREFETCH(p) ((void)(p))
+#define AOEI_PREFETCH(p)   ((void)(p))
+#define AOEI_ALWAYS_INLINE inline
 #define AOEI_TARGET(isa)
 #define AOEI_TYPE_OF(x) typeof(x)
 #endif

@@ -53,9 +53,9 @@ static inline vf activation_derivative(aoei_activation activation, vf x) {
                                           : vf_swish_derivative(x, swish_scale(activation));
 }
 
-/* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in C.
- * `type` is the type of C as a compile-time constant. */
-static inline void finish_part(const aoei_gemm_args *g, aoei_dtype type, vf x, size_t i, size_t j, size_t n) {
+/* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in C. */
+static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_t n) {
+    const aoei_dtype type = g->c_type;
     x = vf_mul(x, vf_set1(g->scale));
     if (g->bias)
         x = vf_add(x, load_f32(g->bias + j, n));
@@ -73,24 +73,86 @@ static inline void finish_part(const aoei_gemm_args *g, aoei_dtype type, vf x, s
     store_typed(g->c, type, i * g->c_row + j, n, x);
 }
 
-static inline void finish_rows(const aoei_gemm_args *g, aoei_dtype type, const float *tile, size_t tile_row, size_t m, size_t n,
-                               size_t rows, size_t columns) {
+/* Does the same as finish_part for two whole vectors: `left` contains the sums of the elements that start at column j, and
+ * `right` contains the sums of the next VF_LANES elements. `type`, `activation` and `gated` are the type of C, g->activation,
+ * and whether g->gate is not NULL. They are compile-time constants. The activation of one vector is a long sequence of
+ * dependent operations, so the operations of the two vectors are independent sequences that the CPU executes at the same
+ * time. */
+static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype type, aoei_activation activation, int gated,
+                                           vf left, vf right, size_t i, size_t j) {
+    enum { N = VF_LANES };
+    left = vf_mul(left, vf_set1(g->scale));
+    right = vf_mul(right, vf_set1(g->scale));
+    if (g->bias) {
+        left = vf_add(left, vf_load(g->bias + j));
+        right = vf_add(right, vf_load(g->bias + j + N));
+    }
+    if (gated) {
+        const size_t at = i * g->gate_row + j;
+        left = vf_mul(left, activation_derivative(activation, load_typed(g->gate, type, at, N)));
+        right = vf_mul(right, activation_derivative(activation, load_typed(g->gate, type, at + N, N)));
+    } else if (activation != AOEI_IDENTITY) {
+        if (type == AOEI_BF16) {
+            left = vf_round_bf16(left);
+            right = vf_round_bf16(right);
+        }
+        if (g->pre) {
+            store_typed(g->pre, type, i * g->pre_row + j, N, left);
+            store_typed(g->pre, type, i * g->pre_row + j + N, N, right);
+        }
+        left = activate(activation, left);
+        right = activate(activation, right);
+    }
+    if (g->residual) {
+        left = vf_add(left, load_typed(g->residual, type, i * g->residual_row + j, N));
+        right = vf_add(right, load_typed(g->residual, type, i * g->residual_row + j + N, N));
+    }
+    store_typed(g->c, type, i * g->c_row + j, N, left);
+    store_typed(g->c, type, i * g->c_row + j + N, N, right);
+}
+
+/* Applies the epilogue to the rows and columns that aoei_gemm_epilogue_fn describes. finish_pair describes `type`, `activation`
+ * and `gated`. */
+static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtype type, aoei_activation activation, int gated,
+                                           const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
+                                           size_t columns) {
+    const aoei_gemm_args g = *args; /* a copy, so that the loop need not load its members again after each store */
     for (size_t i = 0; i < rows; i++) {
         const float *sums = tile + i * tile_row;
         size_t j = 0;
-        for (; j + VF_LANES <= columns; j += VF_LANES)
-            finish_part(g, type, vf_load(sums + j), m + i, n + j, VF_LANES);
-        if (j < columns)
-            finish_part(g, type, vf_load_part(sums + j, columns - j), m + i, n + j, columns - j);
+        for (; j + 2 * VF_LANES <= columns; j += 2 * VF_LANES)
+            finish_pair(&g, type, activation, gated, vf_load(sums + j), vf_load(sums + j + VF_LANES), m + i, n + j);
+        for (size_t part; j < columns; j += part) {
+            part = columns - j < VF_LANES ? columns - j : VF_LANES;
+            finish_part(args, vf_load_part(sums + j, part), m + i, n + j, part);
+        }
     }
 }
 
 void AOEI_SIMD(gemm_epilogue)(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                               size_t columns) {
-    if (g->c_type == AOEI_BF16)
-        finish_rows(g, AOEI_BF16, tile, tile_row, m, n, rows, columns);
-    else
-        finish_rows(g, AOEI_F32, tile, tile_row, m, n, rows, columns);
+#define FINISH(type, activation, gated) finish_rows(g, type, activation, gated, tile, tile_row, m, n, rows, columns)
+#define FINISH_ACTIVATION(activation)                                                                                          \
+    case activation:                                                                                                           \
+        if (g->c_type == AOEI_BF16 && g->gate)                                                                                 \
+            FINISH(AOEI_BF16, activation, 1);                                                                                  \
+        else if (g->c_type == AOEI_BF16)                                                                                       \
+            FINISH(AOEI_BF16, activation, 0);                                                                                  \
+        else if (g->gate)                                                                                                      \
+            FINISH(AOEI_F32, activation, 1);                                                                                   \
+        else                                                                                                                   \
+            FINISH(AOEI_F32, activation, 0);                                                                                   \
+        break;
+    switch (g->activation) {
+        FINISH_ACTIVATION(AOEI_IDENTITY)
+        FINISH_ACTIVATION(AOEI_GELU)
+        FINISH_ACTIVATION(AOEI_GELU_TANH)
+        FINISH_ACTIVATION(AOEI_SILU)
+        FINISH_ACTIVATION(AOEI_RELU)
+        FINISH_ACTIVATION(AOEI_QUICK_GELU)
+    }
+#undef FINISH_ACTIVATION
+#undef FINISH
 }
 
 #endif
