@@ -111,6 +111,15 @@ typedef struct block {
     size_t rotation; /* rotation of the positions of the quarters in `sums`; quarter_offset explains it */
 } block;
 
+/* The tiles of A for the rows of a block and for the steps of a chunk, either packed or in A itself. The members are a pointer
+ * and distances in bytes. */
+typedef struct block_tiles {
+    const unsigned char *first; /* first tile of the first step */
+    size_t row;                 /* distance between the rows of a tile */
+    size_t lower;               /* distance between the two tiles of a step */
+    size_t step;                /* distance between adjacent steps */
+} block_tiles;
+
 /* State of one matmul. */
 typedef struct work {
     const aoei_gemm_args *g;
@@ -119,6 +128,7 @@ typedef struct work {
     size_t chunks;       /* number of chunks of K */
     const float *packed; /* B, packed by the caller; NULL: not packed */
     size_t packed_panel; /* distance between the panels of `packed` in words */
+    int in_place;        /* 1: the tiles of A are loaded from A, except those of blocks with incomplete tiles */
     int keeps_a;         /* 1: A is packed once for all panels; 0: A is packed again for each panel */
     float *staging;      /* [BLOCK_WORDS] complete sums of the block `staged` */
     float *sums;         /* [M_BLOCKS][BLOCK_WORDS] running sums of each block of the M-block between two chunks */
@@ -276,13 +286,36 @@ static float *a_chunk(const work *w, size_t chunk) {
     return w->a_chunks + (w->keeps_a ? chunk_start(w, chunk) * block_count(w) * STEP_WORDS : 0);
 }
 
-/* Packs all rows of the M-block for the steps of one chunk. */
+/* Returns 1 if the tiles of A can be loaded from A: adjacent elements of a row are adjacent in memory, K is a multiple of STEP,
+ * and the rows of all tiles are whole cache lines. */
+static int tiles_in_place(const aoei_gemm_args *g) {
+    return g->a_col == 1 && g->K % STEP == 0 && ((uintptr_t)g->a | g->a_row * sizeof(aoei_bf16)) % TILE_ROW_BYTES == 0;
+}
+
+/* Returns 1 if the tiles of block i of the M-block are loaded from A. If the number of rows of the block is not a multiple of
+ * 16, a tile would contain memory after the last row of A, so the block is packed. */
+static int block_in_place(const work *w, size_t i) {
+    return w->in_place && min_size(w->rows - i * BLOCK, BLOCK) % HALF == 0;
+}
+
+/* Returns the tiles of A for block i of the M-block and for the steps of one chunk. */
+static block_tiles a_tiles(const work *w, size_t chunk, size_t i) {
+    const size_t first = chunk_start(w, chunk), steps = chunk_start(w, chunk + 1) - first;
+    const size_t row = w->a.line * sizeof(aoei_bf16);
+    if (block_in_place(w, i))
+        return (block_tiles){source_at(&w->a, w->m + i * BLOCK, first * STEP), row, HALF * row, TILE_ROW_BYTES};
+    return (block_tiles){(const unsigned char *)(a_chunk(w, chunk) + i * steps * STEP_WORDS), TILE_ROW_BYTES,
+                         TILE_WORDS * sizeof(float), STEP_WORDS * sizeof(float)};
+}
+
+/* Packs the rows of the M-block for the steps of one chunk, except the blocks whose tiles are loaded from A. */
 static void pack_a(const work *w, size_t chunk) {
-    const size_t first = chunk_start(w, chunk), end = chunk_start(w, chunk + 1);
-    float *to = a_chunk(w, chunk);
-    for (size_t i = 0; i < w->rows; i += BLOCK)
-        for (size_t step = first; step < end; step++, to += STEP_WORDS)
-            pack_step(to, &w->a, 1, w->m + i, min_size(w->rows - i, BLOCK), step);
+    const size_t first = chunk_start(w, chunk), steps = chunk_start(w, chunk + 1) - first;
+    for (size_t i = 0; i < block_count(w); i++) {
+        float *to = a_chunk(w, chunk) + i * steps * STEP_WORDS;
+        for (size_t step = 0; step < steps && !block_in_place(w, i); step++, to += STEP_WORDS)
+            pack_step(to, &w->a, 1, w->m + i * BLOCK, min_size(w->rows - i * BLOCK, BLOCK), first + step);
+    }
 }
 
 /* Packs one more step of the chunk of B that pass w->ahead uses. */
@@ -390,23 +423,25 @@ static void free_staging(work *w) {
     tile_fence();
 }
 
-/* Loads the tiles of a step. The second tile of A is loaded only if `low` is 1, and the second tile of B only if `right` is
- * 1. */
-static inline void load_operands(int low, int right, const float *a, const float *b) {
-    tile_load(A_0, a, TILE_ROW_BYTES);
+/* Loads the tiles of step `step` of the chunk. The second tile of A is loaded only if `low` is 1, and the second tile of B only
+ * if `right` is 1. */
+static inline void load_operands(int low, int right, const block_tiles *a, size_t step, const float *b) {
+    const unsigned char *upper = a->first + step * a->step;
+    b += step * STEP_WORDS;
+    tile_load(A_0, upper, a->row);
     tile_load(B_0, b, TILE_ROW_BYTES);
     if (right)
         tile_load(B_1, b + TILE_WORDS, TILE_ROW_BYTES);
     if (low)
-        tile_load(A_1, a + TILE_WORDS, TILE_ROW_BYTES);
+        tile_load(A_1, upper + a->lower, a->row);
 }
 
 /* Computes the first step of block t. The running sums of t are loaded from from->sums; if from->sums is NULL, they start from
  * 0. */
-static void first_step(work *w, const block *t, const float *a, const float *b, const block *from) {
+static void first_step(work *w, const block *t, const block_tiles *a, const float *b, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     free_staging(w);
-    load_operands(low, right, a, b);
+    load_operands(low, right, a, 0, b);
     RELOAD_QUARTER(SUMS_00);
     tile_dot_bf16(SUMS_00, A_0, B_0);
     if (right) {
@@ -431,8 +466,8 @@ static void first_step(work *w, const block *t, const float *a, const float *b, 
 }
 
 /* Computes one further step of a block and adds to the accumulators. */
-static inline void next_step(int low, int right, const float *a, const float *b) {
-    load_operands(low, right, a, b);
+static inline void next_step(int low, int right, const block_tiles *a, size_t step, const float *b) {
+    load_operands(low, right, a, step, b);
     tile_dot_bf16(SUMS_00, A_0, B_0);
     if (right)
         tile_dot_bf16(SUMS_01, A_0, B_1);
@@ -444,7 +479,7 @@ static inline void next_step(int low, int right, const float *a, const float *b)
 
 /* Computes `steps` steps of block t. The running sums of t are loaded from from->sums; if from->sums is NULL, they start from
  * 0. If the M-block has only one block, the running sums stay in the accumulators between chunks. */
-static void multiply(work *w, const block *t, const float *a, const float *b, size_t steps, const block *from) {
+static void multiply(work *w, const block *t, const block_tiles *a, const float *b, size_t steps, const block *from) {
     const int low = t->rows > HALF, right = t->columns > HALF;
     size_t step = 0;
     if (from->sums && w->held.rows && w->held.sums == from->sums) {
@@ -455,7 +490,7 @@ static void multiply(work *w, const block *t, const float *a, const float *b, si
         step = 1;
     }
     for (; step < steps; step++) {
-        next_step(low, right, a + step * STEP_WORDS, b + step * STEP_WORDS);
+        next_step(low, right, a, step, b);
         if (step >= EPILOGUE_FIRST)
             interleaved_work(w);
     }
@@ -498,7 +533,7 @@ static void run_pass(work *w, size_t pass) {
         load_c(w, n);
     if (pass < w->chunks || !w->keeps_a)
         pack_a(w, chunk);
-    const float *b = b_of_pass(w, pass), *a = a_chunk(w, chunk);
+    const float *b = b_of_pass(w, pass);
     for (size_t i = 0; i < block_count(w); i++) {
         block t = {.m = w->m + i * BLOCK,
                    .n = n,
@@ -513,7 +548,8 @@ static void run_pass(work *w, size_t pass) {
             t.sums = w->staging;
             t.rotation = STAGING_ROTATION;
         }
-        multiply(w, &t, a + i * steps * STEP_WORDS, b, steps, &from);
+        const block_tiles a = a_tiles(w, chunk, i);
+        multiply(w, &t, &a, b, steps, &from);
     }
 }
 
@@ -541,6 +577,7 @@ static void run(const aoei_gemm_args *g, size_t packed_panel, float *scratch) {
               .chunks = ceil_div(steps, CHUNK_STEPS),
               .packed = g->packed,
               .packed_panel = packed_panel,
+              .in_place = tiles_in_place(g),
               .keeps_a = most * steps <= A_STEPS,
               .staging = scratch + AT_STAGING,
               .sums = scratch + AT_SUMS,

@@ -257,8 +257,10 @@ static void compute_sums(trial *t) {
 }
 
 static void emulate(const aoei_gemm_args *g, size_t packed_bytes, amx_counts *counts) {
-    const amx_region regions[] = {{scratch, AOEI_GEMM_SCRATCH * sizeof *scratch}, {g->packed, packed_bytes}};
-    amx_emulation_begin(regions, g->packed ? 2 : 1);
+    const size_t a_elements = g->M && g->K ? (g->M - 1) * g->a_row + (g->K - 1) * g->a_col + 1 : 0;
+    const amx_region regions[] = {
+        {scratch, AOEI_GEMM_SCRATCH * sizeof *scratch}, {g->a, a_elements * sizeof(aoei_bf16)}, {g->packed, packed_bytes}};
+    amx_emulation_begin(regions, g->packed ? 3 : 2);
     emulated_gemm_bf16(g, scratch);
     *counts = amx_emulation_end();
     test_span_check(&scratch_span);
@@ -427,6 +429,27 @@ static void test_options(void **state) {
         p.a_layout = (layout)(i % LAYOUT_COUNT);
         p.b_layout = (layout)(i / LAYOUT_COUNT % LAYOUT_COUNT);
         p.b_format = (b_format)(i / LAYOUT_COUNT / LAYOUT_COUNT % B_FORMATS);
+        check_product(&r, &p);
+    }
+}
+
+/* Tests A whose tiles the kernel loads without packing: rows of whole cache lines. The numbers of rows give blocks of whole
+ * tiles and blocks that must be packed. Half of the trials have padded rows, most of which are not whole cache lines. */
+static void test_in_place(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    aoei_rng r = kernel_rng("in place");
+    static const size_t rows[] = {1, 15, 16, 17, 31, 32, 33, 47, 48, 49, 64, 80, 81, 100, 512, 528, 545};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t K = 32; K <= 1280; K += K < 512 ? 96 : 384) {
+            product p = random_product(&r, rows[i], kernel_size(&r, 1, 70), K);
+            p.a_layout = LAYOUT_ROWS;
+            check_product(&r, &p);
+        }
+    for (size_t M = 32; M <= 128; M += 16) { /* A is processed in several parts, or M-blocks have few blocks */
+        product p = random_product(&r, M, kernel_size(&r, 1, 70), 12320);
+        p.a_layout = LAYOUT_ROWS;
         check_product(&r, &p);
     }
 }
@@ -660,19 +683,21 @@ static void check_counts(const amx_counts *c, size_t M, size_t N, size_t K) {
     assert_int_equal(c->load_lines, 16 * c->loads); /* no row of a tile crosses a cache line; a tile has 16 rows */
 }
 
-/* Returns the instruction counts of an M x N x K product. A is row-major, B is packed at the start of a page, and C is bf16. */
-static amx_counts count(size_t M, size_t N, size_t K) {
-    const size_t bytes = emulated_gemm_bf16_packed_size(K, N);
-    aoei_bf16 *a = calloc(M * K, sizeof *a), *c = calloc(M * N, sizeof *c);
+/* Returns the instruction counts of an M x N x K product. A is row-major, B is packed at the start of a page, and C is bf16. If
+ * `aligned` is 1, the rows of A are whole cache lines. */
+static amx_counts count(size_t M, size_t N, size_t K, int aligned) {
+    const size_t bytes = emulated_gemm_bf16_packed_size(K, N), a_row = aligned ? K : K + 1;
+    aoei_bf16 *a = aligned_alloc(64, (M * a_row * sizeof *a + 63) / 64 * 64), *c = calloc(M * N, sizeof *c);
     void *packed = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     amx_counts counts;
     assert_true(a && c && packed);
     memset(packed, 0, bytes);
+    memset(a, 0, M * a_row * sizeof *a);
     const aoei_gemm_args g = {.M = M,
                               .N = N,
                               .K = K,
                               .a = a,
-                              .a_row = K,
+                              .a_row = a_row,
                               .a_col = 1,
                               .packed = packed,
                               .c = c,
@@ -693,7 +718,8 @@ static void test_counts(void **state) {
     static const size_t shapes[][3] = {{512, 96, 768}, {256, 64, 3072}, {384, 64, 2048}, {512, 64, 384}, {32, 64, 768}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const size_t M = shapes[i][0], N = shapes[i][1], K = shapes[i][2];
-        const amx_counts c = count(M, N, K);
+        const amx_counts in_place = count(M, N, K, 1), c = count(M, N, K, 0);
+        check_counts(&in_place, M, N, K);
         check_counts(&c, M, N, K);
         /* A load waits for a pending store if both addresses have the same offset within a page, in cache lines. No load reads
          * memory that one of the 8 most recent stores wrote. Dot instructions separate a load from every earlier store with the
@@ -703,11 +729,11 @@ static void test_counts(void **state) {
     }
     /* A block with a single row or column of tiles needs 2 dot instructions instead of 4. The kernel must not load unused
      * tiles. */
-    amx_counts c = count(16, 32, 96);
+    amx_counts c = count(16, 32, 96, 0);
     assert_true(c.dots == 2 * 3 && c.loads == 3 * 3 && c.stores == 2);
-    c = count(32, 16, 96);
+    c = count(32, 16, 96, 0);
     assert_true(c.dots == 2 * 3 && c.loads == 3 * 3 && c.stores == 2);
-    c = count(5, 7, 96);
+    c = count(5, 7, 96, 0);
     assert_true(c.dots == 3 && c.loads == 2 * 3 && c.stores == 1);
 }
 
@@ -751,10 +777,10 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_instruction),     cmocka_unit_test(test_shapes),        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_long_sums),       cmocka_unit_test(test_pieces),        cmocka_unit_test(test_packed_format),
-        cmocka_unit_test(test_packed_rounding), cmocka_unit_test(test_specials_stay), cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_counts),          cmocka_unit_test(test_native)};
+        cmocka_unit_test(test_instruction),   cmocka_unit_test(test_shapes),          cmocka_unit_test(test_options),
+        cmocka_unit_test(test_in_place),      cmocka_unit_test(test_long_sums),       cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_packed_format), cmocka_unit_test(test_packed_rounding), cmocka_unit_test(test_specials_stay),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_counts),          cmocka_unit_test(test_native)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
 
