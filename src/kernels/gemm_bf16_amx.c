@@ -3,7 +3,8 @@
  * k to the running sum of each element of C in a tile. The groups of 32 elements are added in ascending order of k. M, N and K
  * are padded with zeros to whole tiles, so an element of C depends only on its row of A, its column of B, and K. Between chunks
  * of K, and between two calls that accumulate into one C, running sums are stored as float32. The loops, from outer to inner:
- * - M-blocks: groups of up to M_BLOCKS * 32 rows of A and C. The packed rows of A stay in the L2 cache.
+ * - M-blocks: groups of up to M_BLOCKS * 32 rows of A and C. The rows of A stay in the L2 cache. If the rows of A are whole
+ *   cache lines, tiles are loaded from A; otherwise, the rows are packed.
  * - Panels of 32 columns of B and C.
  * - Chunks: ranges of k of up to 384 elements. A chunk of a panel of B stays in the L1 cache while all blocks of the M-block
  *   use it. A is read from L2.
@@ -14,8 +15,7 @@
  * in L1, A is in L2, and the tile unit reaches 98% of its peak rate. With chunks of 768 or more elements, A and B are in L2,
  * and the tile unit reaches 76%. Storing the sums of a block takes 50 cycles if A, B and the sums fit in the L1 cache. It takes
  * 200 cycles with chunks of 384 elements, and at least 900 cycles with chunks of 768. Software prefetch of the operands of the
- * current step takes more time than it saves. The following design was derived from these measurements; the design itself was
- * not measured:
+ * current step takes more time than it saves. The following design was derived from these measurements:
  * - Chunks have 384 elements. Sums are stored in memory between chunks.
  * - Accumulators are replaced one at a time. The first step of a block stores an accumulator of the previous block, initializes
  *   this accumulator for the new block, and multiplies. Then it continues with the next accumulator. While one accumulator is
@@ -25,6 +25,17 @@
  * - Vector instructions are interleaved with the later steps of a block. First, the epilogue processes a few rows of the
  *   previous block per step; it starts at step EPILOGUE_FIRST, so that the stores of the previous block are complete. Then,
  *   each step packs a few lines of the next chunk of B or prefetches them into L2.
+ * Measurements of this file on one core of an Intel Xeon with AMX-BF16 and AMX-INT8 and 2 MB of L2 cache:
+ * - A tile product takes 16 cycles: 4.3 ns, or 3.8 TFLOP/s, with operands in registers. With loads from L1 and L2 and random
+ *   operands, it takes 5.6 ns (2.9 TFLOP/s). With operands of zeros, it takes only 4.7 ns.
+ * - A matmul of 512 rows with bias takes 9.3 ns per tile product for K = 768 and N = 768, and 9.6 ns for K = 384 and N = 384.
+ *   With exact GELU and K = 384, it takes 23 ns.
+ * - While tile products run, the CPU executes only one 512-bit vector operation per cycle instead of two. Up to 64 vector
+ *   operations per step are free. Exact GELU with rounding has about 68 operations per vector of 16 elements and takes 11 ns
+ *   per vector, so it takes more time than a matmul with K = 384. Applying the epilogue to more or to fewer rows per step,
+ *   or to a whole block at a time, is slower.
+ * - If A is transposed, as in the gradient of a weight, packing A takes 13 to 20% of the time. Most of this time is spent
+ *   waiting for loads of A.
  */
 #include <assert.h>
 #include <string.h>
