@@ -27,6 +27,7 @@
 #include "train/saved_parts.h"
 #include "train/teacher.h"
 #include "train/teacher_map.h"
+#include "train/teacher_map_fit.h"
 #include "train/template_batch.h"
 #include "train/views.h"
 #include "train/setup.h"
@@ -307,7 +308,9 @@ static int load(aoei_task *task, aoei_trainer *t, aoe_error *err) {
 
 static int prepare(aoei_task *task, aoei_trainer *t, aoe_error *err) {
     pair_task *p = task->self;
-    const int code = aoei_teacher_embed(&p->teacher, t->ctx, t->o, p->files, p->o->n_data, err);
+    int code = aoei_teacher_embed(&p->teacher, t->ctx, t->o, p->files, p->o->n_data, err);
+    if (!code && p->method->maps_vectors && t->base->config.head_rows && !t->resumed)
+        code = aoei_teacher_map_fit(t->base, t->o, &p->teacher, p->files, p->o->n_data, err);
     free_files(p);
     return code;
 }

@@ -326,6 +326,7 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
     if (!code)
         code = open_base(t, checkpoint, err);
     if (!code) {
+        t->resumed = checkpoint != NULL;
         log_settings(t);
         code = load_task(t, err);
     }

@@ -17,7 +17,8 @@
 
 /* ------------------------------------------------------------------ layers */
 
-/* Sets the start weights of the map, [rows, cols]. */
+/* Sets the start weights of the map, [rows, cols]. teacher_map_fit.h replaces those of a map that is dropped if there are
+ * enough texts. */
 static void initialize(float *w, size_t rows, size_t cols, uint64_t seed) {
     aoei_rng r;
     aoei_rng_init(&r, seed, AOEI_STREAM_TEACHER_MAP, 0);

@@ -80,6 +80,7 @@ struct aoei_trainer {
     aoei_task *task;            /* task that loads the training data and computes losses and gradients; borrowed */
     /* dropout probability of hidden states, and dropout probability of attention weights */
     double hidden_dropout, attention_dropout;
+    int resumed;                 /* 1: the run resumes from a checkpoint */
     aoe_model *base;             /* checkpoint if the run resumes, otherwise the initial model; owned */
     aoe_model *view;             /* model with the trained weights, and with the settings and files of `base`; owned */
     aoe_embedder *embedder;      /* embedder that uses `view` for evaluation; NULL if it is not needed; owned */
