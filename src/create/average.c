@@ -23,14 +23,16 @@
 #include "model/open.h"
 #include "model/save.h"
 #include "model/weight_rows.h"
+#include "modeldir/layout.h"
 
 typedef struct averaging {
     aoei_weight_reader source; /* base type; must be the first field, because mean_rows casts its address to averaging */
     aoe_model **models;        /* [n] models to average; array and elements owned */
     size_t n;
-    const char *license_dir; /* directory of the LICENSE file that is copied, borrowed; NULL if no model has a LICENSE file */
-    float *row;              /* [largest row length of all weights] current row of one model, owned */
-    double *sum;             /* [largest row length of all weights] sum of the current row over all models, owned */
+    /* Directory from which each of aoei_license_files is copied, borrowed; NULL if no model has the file. */
+    const char *license_dir[AOEI_LICENSE_FILES];
+    float *row;  /* [largest row length of all weights] current row of one model, owned */
+    double *sum; /* [largest row length of all weights] sum of the current row over all models, owned */
 } averaging;
 
 /* The callback of aoei_weight_reader: writes the mean of rows [first, first + n) to to[n, cols]. */
@@ -158,26 +160,27 @@ static json_t *make_record(const averaging *a, const char *const *from) {
     return NULL;
 }
 
-/* Sets a->license_dir to the first model directory that contains a LICENSE file. Logs a warning for each further model with a
- * different LICENSE file. */
-static int choose_license(averaging *a, const char *const *from, const char *to, aoe_error *err) {
+/* Sets a->license_dir[i] to the first model directory that contains the file aoei_license_files[i]. Logs a warning for each
+ * further model in which this file differs. */
+static int choose_license(averaging *a, size_t i, const char *const *from, const char *to, aoe_error *err) {
+    const char *name = aoei_license_files[i];
     char *first = NULL;
     size_t size = 0;
     int rc = 0;
     for (size_t k = 0; k < a->n && !rc; k++) {
-        char *path = aoei_path_join(from[k], "LICENSE"), *text = NULL;
+        char *path = aoei_path_join(from[k], name), *text = NULL;
         size_t n = 0;
         rc = path ? 0 : aoei_fail_nomem(err, strlen(from[k]));
         if (!rc && aoei_exists(path) && !(rc = aoei_read_file(&text, &n, path, 0, err))) {
             if (!first) {
-                a->license_dir = from[k];
+                a->license_dir[i] = from[k];
                 first = text;
                 size = n;
                 text = NULL;
             } else if (n != size || memcmp(text, first, n) != 0) {
                 aoei_log_write(&a->models[0]->ctx->log, AOE_LOG_WARNING,
-                               "%s: LICENSE was copied from %s; the different license in %s also applies to this model", to,
-                               a->license_dir, path);
+                               "%s: %s was copied from %s; the different %s in %s also applies to this model", to, name,
+                               a->license_dir[i], i ? "notice" : "license", path);
             }
         }
         aoei_free(text);
@@ -234,7 +237,7 @@ static int write_mean(averaging *a, const char *const *from, const char *to, aoe
         return aoei_fail_nomem(err, a->n);
     aoei_model_contents_of(&contents, &unused, a->models[0], record, storage);
     contents.rows = &a->source;
-    contents.license_dir = a->license_dir;
+    memcpy(contents.license_dir, a->license_dir, sizeof contents.license_dir);
     const int rc = aoei_convert_write(a->models[0], &contents, to, result, err);
     json_decref(record);
     return rc;
@@ -267,8 +270,8 @@ int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char 
         rc = check_distinct(from, k, err);
     if (!rc)
         rc = open_models(&a, ctx, from, err);
-    if (!rc)
-        rc = choose_license(&a, from, to, err);
+    for (size_t i = 0; i < AOEI_LICENSE_FILES && !rc; i++)
+        rc = choose_license(&a, i, from, to, err);
     if (!rc)
         rc = write_mean(&a, from, to, options.storage, result, err);
     free_averaging(&a);

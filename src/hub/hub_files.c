@@ -33,6 +33,7 @@ static const char *const configuration[] = {
     "LICENSE",
     "LICENSE.txt",
     "LICENSE.md",
+    "NOTICE",
     "README.md",
 };
 static const char *const vocabularies[] = {"vocab.txt", "vocab.json", "merges.txt"};

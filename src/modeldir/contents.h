@@ -10,6 +10,7 @@
 #include "aoe_train.h"
 #include "aoe.h"
 #include "encoder/config.h"
+#include "modeldir/layout.h"
 #include "modeldir/model_files.h"
 #include "modeldir/settings.h"
 
@@ -29,13 +30,14 @@ typedef struct aoei_model_contents {
     json_t *record;            /* training record, the object "training" in aoe.json; NULL: none */
     const aoe_tokenizer *tokenizer; /* NULL: no tokenizer files are written */
     aoei_weight_reader *rows;       /* values of the weights */
-    /* Files of the model from which this model is derived, or NULL. LICENSE, the path of the base model and unused tensors
-     * (aoei_copied_tensor_name) are copied from these files. */
+    /* Files of the model from which this model is derived, or NULL. LICENSE, NOTICE, the path of the base model and unused
+     * tensors (aoei_copied_tensor_name) are copied from these files. */
     const aoei_model_files *source;
-    const char *license_dir; /* directory of the LICENSE file that is copied; NULL: LICENSE is copied from `source` */
-    int only_adapters;       /* 1: a directory of adapters is written; 0: a complete model is written, with adapters merged */
-    aoe_storage storage;     /* data type of the weights of a complete model */
-    int limits_logged;       /* 1: the features that other programs do not support were already logged */
+    /* Directory from which each of aoei_license_files is copied. NULL: the file is copied from `source`. */
+    const char *license_dir[AOEI_LICENSE_FILES];
+    int only_adapters;   /* 1: a directory of adapters is written; 0: a complete model is written, with adapters merged */
+    aoe_storage storage; /* data type of the weights of a complete model */
+    int limits_logged;   /* 1: the features that other programs do not support were already logged */
 } aoei_model_contents;
 
 #endif

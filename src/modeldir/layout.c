@@ -10,6 +10,8 @@
 
 #include "base/path.h"
 
+const char *const aoei_license_files[AOEI_LICENSE_FILES] = {AOEI_LICENSE, AOEI_NOTICE};
+
 /* Files of the weights of a model, followed by files of the weights of adapters. */
 static const char *const weights_files[] = {AOEI_WEIGHTS_FILE, AOEI_INDEX_FILE,   AOEI_TORCH_FILE,
                                             AOEI_TORCH_INDEX,  AOEI_PEFT_WEIGHTS, AOEI_PEFT_TORCH};
@@ -91,7 +93,8 @@ int aoei_is_model_file(const char *name) {
                                         "vocab.json",
                                         "merges.txt",
                                         "README.md",
-                                        AOEI_LICENSE};
+                                        AOEI_LICENSE,
+                                        AOEI_NOTICE};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return 1;

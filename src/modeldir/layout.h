@@ -12,9 +12,14 @@
 #define AOEI_TORCH_FILE   "pytorch_model.bin"
 #define AOEI_TORCH_INDEX  "pytorch_model.bin.index.json"
 #define AOEI_LICENSE      "LICENSE"
+#define AOEI_NOTICE       "NOTICE" /* attributions that belong to LICENSE, as in the Apache License 2.0 */
 #define AOEI_PEFT_CONFIG  "adapter_config.json"
 #define AOEI_PEFT_WEIGHTS "adapter_model.safetensors"
 #define AOEI_PEFT_TORCH   "adapter_model.bin"
+
+/* The files that are copied from a model to every model that is derived from it: AOEI_LICENSE and AOEI_NOTICE. */
+enum { AOEI_LICENSE_FILES = 2 };
+extern const char *const aoei_license_files[AOEI_LICENSE_FILES];
 
 /* Returns 1 if DIR/name exists. */
 int aoei_entry_exists(const char *dir, const char *name);

@@ -155,15 +155,15 @@ static void explain_missing(const aoei_model_files *f, aoe_error *err) {
     aoei_free(previous);
 }
 
-/* Reads LICENSE from f->dir or, if this directory has no LICENSE, from f->base_dir. If the file cannot be read, the error is
- * reported when the model is saved. */
-static int read_license(aoei_model_files *f, aoe_error *err) {
-    const char *from = aoei_entry_exists(f->dir, AOEI_LICENSE) ? f->dir : f->base_dir;
-    if (!from || !aoei_entry_exists(from, AOEI_LICENSE))
+/* Reads aoei_license_files[i] from f->dir or, if this directory has no such file, from f->base_dir. If the file cannot be read,
+ * the error is reported when the model is saved. */
+static int read_license(aoei_model_files *f, size_t i, aoe_error *err) {
+    const char *name = aoei_license_files[i], *from = aoei_entry_exists(f->dir, name) ? f->dir : f->base_dir;
+    if (!from || !aoei_entry_exists(from, name))
         return 0;
     aoe_error ignored;
-    char *path = aoei_path_join(from, AOEI_LICENSE);
-    const int rc = path ? aoei_read_file(&f->license, &f->license_size, path, 0, &ignored) : AOE_ENOMEM;
+    char *path = aoei_path_join(from, name);
+    const int rc = path ? aoei_read_file(&f->license[i], &f->license_size[i], path, 0, &ignored) : AOE_ENOMEM;
     aoei_free(path);
     return rc == AOE_ENOMEM ? aoei_fail_nomem(err, strlen(from)) : 0;
 }
@@ -185,7 +185,9 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
         rc = open_adapters(f, c, err);
     if (rc == AOE_ENOENT)
         explain_missing(f, err);
-    return rc ? rc : read_license(f, err);
+    for (size_t i = 0; i < AOEI_LICENSE_FILES && !rc; i++)
+        rc = read_license(f, i, err);
+    return rc;
 }
 
 int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err) {
@@ -212,7 +214,8 @@ void aoei_model_files_close(aoei_model_files *f) {
         aoei_safetensors_close(f->modules[i]);
     aoei_free(f->tensors);
     aoei_free(f->parts);
-    aoei_free(f->license);
+    for (size_t i = 0; i < AOEI_LICENSE_FILES; i++)
+        aoei_free(f->license[i]);
     aoei_free(f->lora_layers);
     aoei_free(f->base_dir);
     aoei_free(f->transformer_dir);

@@ -11,6 +11,7 @@
 #include "aoe.h"
 #include "encoder/config.h"
 #include "encoder/slot_layout.h"
+#include "modeldir/layout.h"
 #include "modeldir/safetensors.h"
 
 /* The decoder of a language model that is used as a reranker (model/logit_score_head.h). AOEI_DECODER_NONE: the model is no
@@ -54,10 +55,10 @@ typedef struct aoei_model_files {
     const char *prefix;   /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
     /* Name of the data type of all weights, such as "BF16" or "I8"; "mixed" if the types differ. The string is static. */
     const char *storage;
-    /* Contents of LICENSE, owned; NULL: none. They are stored in memory, because `dir` may be a checkpoint that training
-     * removes before it saves the model. */
-    char *license;
-    size_t license_size; /* size of `license` in bytes */
+    /* Contents of the files aoei_license_files, owned; NULL: the file does not exist. They are stored in memory, because `dir`
+     * may be a checkpoint that training removes before it saves the model. */
+    char *license[AOEI_LICENSE_FILES];
+    size_t license_size[AOEI_LICENSE_FILES]; /* sizes of the elements of `license` in bytes */
     size_t stored_bytes; /* total size in bytes of the tensors in `tensors` and of the scales of int8 matrices */
 } aoei_model_files;
 

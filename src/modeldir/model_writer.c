@@ -4,7 +4,7 @@
  * - the files of the tokenizer
  * - the settings: aoe.json and the sentence-transformers files
  * - the folders of the modules after the pooling, such as a dense layer
- * - LICENSE and README.md
+ * - LICENSE, NOTICE and README.md
  * - the weights, which are written last
  * A directory of adapters contains the configuration and the weights of the adapters in PEFT's format, including those of a
  * classification head. It has no config.json. Only adapters of cross-encoders have sentence-transformers files. All other files
@@ -243,27 +243,34 @@ static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_
     return rc;
 }
 
-/* Copies the LICENSE file of the source, if there is one. */
-static int write_license(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+/* Copies the file aoei_license_files[i] of the source, if it exists. */
+static int write_license_file(const aoei_model_contents *m, size_t i, const char *dir, aoe_error *err) {
     const aoei_model_files *source = m->source;
-    if (!source || !source->weights)
-        return 0;
-    const char *from = m->license_dir ? m->license_dir : source->dir;
-    if (!m->license_dir && source->base_dir && !aoei_entry_exists(from, AOEI_LICENSE))
+    const char *name = aoei_license_files[i], *from = m->license_dir[i] ? m->license_dir[i] : source->dir;
+    if (!m->license_dir[i] && source->base_dir && !aoei_entry_exists(from, name))
         from = source->base_dir;
-    const int in_memory = !m->license_dir && source->license;
-    if (!in_memory && !aoei_entry_exists(from, AOEI_LICENSE))
+    const int in_memory = !m->license_dir[i] && source->license[i];
+    if (!in_memory && !aoei_entry_exists(from, name))
         return 0;
-    char *path = aoei_path_join(from, AOEI_LICENSE), *to = aoei_path_join(dir, AOEI_LICENSE), *text = NULL;
+    char *path = aoei_path_join(from, name), *to = aoei_path_join(dir, name), *text = NULL;
     size_t size = 0;
     int rc = path && to ? 0 : aoei_fail_nomem(err, strlen(dir));
     if (!rc && !in_memory)
         rc = aoei_read_file(&text, &size, path, 0, err);
     if (!rc)
-        rc = in_memory ? aoei_write_file(to, source->license, source->license_size, err) : aoei_write_file(to, text, size, err);
+        rc = in_memory ? aoei_write_file(to, source->license[i], source->license_size[i], err)
+                       : aoei_write_file(to, text, size, err);
     aoei_free(text);
     aoei_free(to);
     aoei_free(path);
+    return rc;
+}
+
+/* Copies the files aoei_license_files of the source that exist. */
+static int write_license(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < AOEI_LICENSE_FILES && !rc && m->source && m->source->weights; i++)
+        rc = write_license_file(m, i, dir, err);
     return rc;
 }
 

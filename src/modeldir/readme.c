@@ -194,15 +194,18 @@ static char *last_component(const char *path) {
  * this is the initial model in the training record, because m->source may be a checkpoint. base: see find_hub_base. Returns 0
  * or AOE_ENOMEM. */
 static int put_license(aoei_buffer *b, const aoei_model_contents *m, const aoei_hub_name *base, const char *dir) {
+    const char *license_dir = m->license_dir[0];
     const char *initial = json_string_value(json_object_get(m->record, "base_model"));
-    if (!aoei_entry_exists(dir, "LICENSE"))
+    if (!aoei_entry_exists(dir, AOEI_LICENSE))
         return 0;
-    const char *from = m->license_dir ? m->license_dir : initial ? initial : m->source->dir;
-    char *name = !m->license_dir && *base->id ? aoei_strdup(base->id) : last_component(from);
+    const char *from = license_dir ? license_dir : initial ? initial : m->source->dir;
+    char *name = !license_dir && *base->id ? aoei_strdup(base->id) : last_component(from);
     put(b, "\n## License\n\n");
     const int rc =
         name ? aoei_buffer_printf(b, "This model is derived from `%s`, whose license is in [LICENSE](LICENSE).\n", name)
              : AOE_ENOMEM;
+    if (aoei_entry_exists(dir, AOEI_NOTICE))
+        put(b, "The notices and attributions of that model are in [NOTICE](NOTICE).\n");
     aoei_free(name);
     return rc;
 }

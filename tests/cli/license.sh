@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
-# Tests licenses and model cards. The LICENSE file of a model must be copied to every model that is derived from it,
-# and README.md must state its origin. A merged model must record its source models. Numbers in README.md must be equal
+# Tests licenses and model cards. The files LICENSE and NOTICE of a model must be copied to every model that is derived from
+# it, and README.md must state their origin. A merged model must record its source models. Numbers in README.md must be equal
 # to the numbers in aoe.json. The card of the default model must be equal to the card in its recipe, and its links must
 # point to existing files.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model start
 small_table train.tsv 64
-license() { # license DIR: checks that DIR/LICENSE is a copy of start/LICENSE, and prints the README's sentence about the origin
-    grep -h '^This model is derived' "$1/README.md" && cmp start/LICENSE "$1/LICENSE"
+license() { # license DIR: checks that LICENSE and NOTICE are copies of those of start, and prints the README's sentence about the origin
+    grep -h '^This model is derived' "$1/README.md" && cmp start/LICENSE "$1/LICENSE" && cmp start/NOTICE "$1/NOTICE"
 }
 train() { "$AOE" train -q -d train.tsv --max-steps 1 "$@" >notes; }
 echo 'Terms of the start.' >start/LICENSE
+echo 'Attributions of the start.' >start/NOTICE
 train -m start -o tuned
 license tuned
+grep 'NOTICE' tuned/README.md
 grep -c 'LICENSE' start/README.md || echo "a model with random weights has no license"
 train -m start -o stopped --save-every 1
 rm stopped/model.safetensors
@@ -29,10 +31,10 @@ license white
 cut -f 2 train.tsv >texts.txt
 "$AOE" pretrain -q -m start -d texts.txt --held-out 0 --max-steps 1 -o further >notes
 license further
-# A merged model records its source models. It gets the license of the first source model that has one. A source model
-# with another license causes a warning.
+# A merged model records its source models. It gets the license and the notices of the first source model that has them. A
+# source model with another license or other notices causes a warning.
 train -m start -o ./other --seed 1
-rm tuned/LICENSE
+rm tuned/LICENSE tuned/NOTICE
 "$AOE" merge -q tuned ./other start -o mean
 license mean
 sed -n '/"mean_of"/,/]/p' mean/aoe.json
@@ -40,10 +42,11 @@ sed -n '/"mean_of"/,/]/p' mean/README.md
 grep -c '"seed": 42' mean/aoe.json
 grep -c '"seed": 1,' mean/aoe.json
 echo 'Other terms.' >other/LICENSE
+echo 'Other attributions.' >other/NOTICE
 "$AOE" merge -q start ./other -o terms
-# If a model without a license replaces a model with a license, the LICENSE file must be removed.
+# If a model without a license replaces a model with a license, LICENSE and NOTICE must be removed.
 train -m tuned -o terms --force
-is_absent terms/LICENSE
+is_absent terms/LICENSE terms/NOTICE
 grep 'derived' terms/README.md || echo 'no license'
 fails "$AOE" init -q --hidden 32 --layers 1 --tokenizer start -o "$(mkdir new && touch new/LICENSE && echo new)"
 # numbers and tags in README.md
