@@ -296,7 +296,7 @@ static int write_complete(const aoei_model_contents *m, const char *dir, aoe_err
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
         (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = aoei_token_module_write(m, dir, err)) ||
         (m->config->arch->library != AOEI_LIBRARY_NONE && !m->config->classes &&
-         (rc = aoei_sentence_transformers_write(m->settings, m->config, dir, err))) ||
+         (rc = aoei_sentence_transformers_write(m->settings, m->config, m->storage, dir, err))) ||
         (rc = write_cross_encoder(m, dir, err)) || (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);

@@ -87,7 +87,7 @@ static const char *library_of(const aoei_model_contents *m, const char *dir) {
                                         [AOEI_LIBRARY_STATIC_EMBEDDING] = "sentence-transformers",
                                         [AOEI_LIBRARY_NONE] = "aoe"};
     const int limited = c->classes ? has_suffix(m->settings->prompt) : limitation_of(m, dir, limits, sizeof limits) != NULL;
-    return names[limited ? AOEI_LIBRARY_NONE : c->arch->library];
+    return names[limited || m->storage == AOE_STORAGE_INT8 ? AOEI_LIBRARY_NONE : c->arch->library];
 }
 
 /* Appends the description of the model and the table of its properties. */

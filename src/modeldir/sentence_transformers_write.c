@@ -171,20 +171,24 @@ static int write_folder(const char *dir, const char *name, fill_fn *fill, const 
 }
 
 /* Writes a modules.json with a single module, which sentence-transformers rejects. Without the file, sentence-transformers
- * would open the transformer with mean pooling and compute different embeddings. aoe reads the settings from aoe.json instead.
+ * would open the transformer with mean pooling and compute different embeddings; of int8 weights, it would use the integers
+ * without their scales. aoe reads the settings from aoe.json instead.
  * module: name of a module that sentence-transformers does not have. */
 static int write_unsupported(const char *module, const char *dir, aoe_error *err) {
     return save_json(json_pack("[o]", module_json(0, "", module)), dir, "modules.json", err);
 }
 
-int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, const char *dir, aoe_error *err) {
+int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, aoe_storage storage, const char *dir,
+                                     aoe_error *err) {
     int rc;
     const size_t hidden = aoei_token_width(c);
     const int is_static = c->arch->library != AOEI_LIBRARY_SENTENCE_TRANSFORMERS;
     const int averaged = s->pooling == AOE_POOLING_CLS_LAST_AVG;
     char normalize[AOEI_MODULE_FOLDER_SIZE];
     snprintf(normalize, sizeof normalize, "%zu_Normalize", 2 + (size_t)averaged + aoei_settings_module_count(s));
-    const char *unsupported = c->bigrams ? "AoeBigrams" : aoei_settings_unsupported(s);
+    const char *unsupported = storage == AOE_STORAGE_INT8 ? "AoeInt8"
+                              : c->bigrams                ? "AoeBigrams"
+                                                          : aoei_settings_unsupported(s);
     if (unsupported)
         return write_unsupported(unsupported, dir, err);
     if (is_static && !aoei_entry_exists(dir, "tokenizer.json"))
