@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# prepare.sh: writes the unlabelled training texts of aoe-small-en (texts.txt), triplets of SNLI (snli-triplets.tsv) and two development
-# sets for retrieval (dev-ir, dev-ir2) to $AOE_WORK, from the data sets in $AOE_DATA and the sources that fetch.sh copied to $AOE_TEXT.
+# prepare.sh: writes the unlabelled training texts of aoe-small-en (texts.txt), triplets of SNLI (snli-triplets.tsv), pairs of a
+# short and a longer text (pairs.tsv) and two development sets for retrieval (dev-ir, dev-ir2) to $AOE_WORK, from the data sets in
+# $AOE_DATA and the sources that fetch.sh copied to $AOE_TEXT.
 # Texts are left out if their letters and digits equal those of a text of an evaluation set or of a development set.
 set -eu
 : "${AOE_DATA:?folder of the data sets: stsb, sts12_14_15, mrpc, qnli, qqp_part, ir, corpus_books, corpus_wiki, snli, nli_part, flickr30k}"
@@ -206,4 +207,25 @@ cut -f 3 "$work/texts.rows" >"$AOE_WORK/texts.txt"
                 $1 == "contradiction" { for (i = 1; i <= n; i++) print premise "\t" positive[i] "\t" $3 }'
     } | without related triplets | without dev triplets | awk '!seen[tolower($0)]++'
 } >"$AOE_WORK/snli-triplets.tsv"
-wc -lw "$AOE_WORK/texts.txt" "$AOE_WORK/snli-triplets.tsv"
+
+# --- pairs of a short text and a longer text about it: titles, lemmas, headings and short descriptions with abstracts, definitions,
+# paragraphs and long descriptions ---
+pairs() { # pairs NAME NUMBER [SHORTEST]: the first rows of different queries in the order of the hash of the query, on stdin
+    without leak "pairs $1" "${3:-30}" | grep -v '"' | awk -F '\t' '!query[tolower($1)]++ && !text[$2]++' | first "$2" 1
+}
+{
+    awk -F '\t' 'split($2, w, " ") >= 40 && split($2, w, " ") <= 300 && split($1, w, " ") >= 3 { print $1 "\t" $2 }' \
+        "$work/documents/arxiv" "$work/documents/arxiv-more" | pairs arxiv 20000
+    awk -F '\t' 'split($2, w, " ") >= 4 { split($1, lemma, ", "); print lemma[1] "\t" $2 }' "$work/documents/wordnet" | pairs wordnet 10000 0
+    awk -F '\t' 'split($3, w, " ") >= 15 && split($3, w, " ") <= 200 && $2 !~ /transitional|dummy|debug/ { print $2 "\t" $3 }' \
+        "$work/documents/descriptions" | pairs descriptions 6000
+    for name in wikipedia-science openstax openstax-physics documentation; do
+        awk -F '\t' 'split($2, w, " ") >= 25 && split($2, w, " ") <= 200 && split($1, w, " ") >= 2 { print $1 "\t" $2 }' \
+            "$work/documents/$name" | pairs "$name" 3000
+    done
+} | LC_ALL=C.UTF-8 grep -ax '.*' >"$work/pairs.rows" # only valid UTF-8
+{
+    printf 'query\tpositive\n'
+    cat "$work/pairs.rows"
+} >"$AOE_WORK/pairs.tsv"
+wc -lw "$AOE_WORK/texts.txt" "$AOE_WORK/snli-triplets.tsv" "$AOE_WORK/pairs.tsv"
