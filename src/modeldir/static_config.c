@@ -14,8 +14,7 @@
 #include "encoder/arch_words.h"
 #include "modeldir/layout.h"
 
-#define UPDATE       "update_embeddings"
-#define SCALE_TENSOR "embeddings_scale" /* tensor of Model2Vec that contains the scales of rows that are stored as integers */
+#define UPDATE "update_embeddings"
 
 int aoei_may_be_static(const json_t *config) {
     const json_t *type = json_object_get(config, "model_type");
@@ -26,9 +25,10 @@ int aoei_may_be_static(const json_t *config) {
 
 /* Returns the first tensor in the file that is neither `table` nor its scales, or NULL if there is no such tensor. */
 static const aoei_st_tensor *unknown_tensor(const aoei_safetensors *f, const aoei_st_tensor *table) {
+    const aoei_st_tensor *scale = table ? aoei_safetensors_scale(f, table) : NULL;
     for (size_t i = 0; i < aoei_safetensors_count(f); i++) {
         const aoei_st_tensor *t = aoei_safetensors_at(f, i);
-        if (t != table && strcmp(t->name, SCALE_TENSOR) != 0)
+        if (t != table && t != scale)
             return t;
     }
     return NULL;

@@ -330,7 +330,8 @@ static void normalizes_as_specified(void **state) {
 }
 
 /* Directories of the module StaticEmbedding of sentence-transformers. Unknown tokens are not dropped, texts are truncated only
- * if tokenizer.json requires it, and a text without tokens is the zero vector before the other modules. */
+ * if tokenizer.json requires it, and a text without tokens is the zero vector before the other modules. The models can be saved
+ * and opened again, as float32 and as int8. */
 static void opens_sentence_transformers_models(void **state) {
     (void)state;
     const char *end = strstr(tokenizer_json, "\"truncation\"");
@@ -385,7 +386,14 @@ static void opens_sentence_transformers_models(void **state) {
             m = test_model_open(test_model_context, to, NULL);
             assert_non_null(aoei_safetensors_find(m->files.weights, "embedding.weight"));
         }
+        char *small = test_path(dir, "small");
+        if (aoei_model_save_as(m, small, NULL, AOE_STORAGE_INT8, &err))
+            fail_msg("%s", err.message);
         aoe_model_close(m);
+        m = test_model_open(test_model_context, small, NULL);
+        assert_string_equal(m->files.storage, "I8");
+        aoe_model_close(m);
+        free(small);
         free(path);
         free(tokenizer);
         free(to);
