@@ -53,7 +53,7 @@ static const struct {
     size_t size; /* bytes per element */
 } dtypes[] = {{"F32", AOEI_ST_F32, 4},   {"F16", AOEI_ST_F16, 2},   {"BF16", AOEI_ST_BF16, 2}, {"I8", AOEI_ST_I8, 1},
               {"I64", AOEI_ST_I64, 8},   {"F64", AOEI_ST_F64, 8},   {"I32", AOEI_ST_OTHER, 4}, {"I16", AOEI_ST_OTHER, 2},
-              {"U64", AOEI_ST_OTHER, 8}, {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_OTHER, 1},
+              {"U64", AOEI_ST_OTHER, 8}, {"U32", AOEI_ST_OTHER, 4}, {"U16", AOEI_ST_OTHER, 2}, {"U8", AOEI_ST_U8, 1},
               {"BOOL", AOEI_ST_OTHER, 1}};
 
 /* Sets *dtype to the data type with the given name, and *size to its number of bytes per element. If the name is unknown,
@@ -303,6 +303,11 @@ static const aoei_st_tensor *find_joined(const aoei_safetensors *s, const char *
     return s->n ? bsearch(&key, s->entries, s->n, sizeof *s->entries, by_joined_name) : NULL;
 }
 
+/* Returns 1 if the type of the tensor is one in which matrices with scales are stored. */
+static int has_scaled_type(const aoei_st_tensor *t) {
+    return t->dtype == AOEI_ST_I8 || t->dtype == AOEI_ST_U8;
+}
+
 /* Completes opening. rc: result of the previous steps. If rc is 0, sorts the entries by name and sets the field `scale` of each
  * tensor. Otherwise, closes *s and sets *s to NULL. Returns rc. */
 static int finish(aoei_safetensors **s, int rc) {
@@ -313,7 +318,7 @@ static int finish(aoei_safetensors **s, int rc) {
         qsort((*s)->entries, (*s)->n, sizeof *(*s)->entries, by_name);
         for (size_t i = 0; i < (*s)->n; i++) {
             aoei_st_tensor *t = &(*s)->entries[i].t;
-            t->scale = t->dtype == AOEI_ST_I8 ? aoei_safetensors_scale(*s, t) : NULL;
+            t->scale = has_scaled_type(t) ? aoei_safetensors_scale(*s, t) : NULL;
         }
     }
     return rc;
@@ -489,7 +494,7 @@ const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const a
     const aoei_st_tensor *base = NULL;
     if (len >= tail && !strcmp(t->name + len - tail, AOEI_SCALE_SUFFIX))
         base = find_joined(s, t->name, len - tail, "");
-    return base && base->dtype == AOEI_ST_I8 ? base : NULL;
+    return base && has_scaled_type(base) ? base : NULL;
 }
 
 const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tensor *t) {
@@ -505,7 +510,7 @@ const char *aoei_st_dtype_name(aoei_st_dtype d) {
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (dtypes[i].dtype == d && d != AOEI_ST_OTHER)
             return dtypes[i].name;
-    return "unsupported";
+    return d == AOEI_ST_I4 ? "I4" : "unsupported";
 }
 
 size_t aoei_st_dtype_size(aoei_st_dtype d) {
@@ -538,21 +543,35 @@ static float half_to_float(uint16_t h) {
     return (sign ? -1.0f : 1.0f) * (float)mantissa * 0x1p-24f; /* subnormal */
 }
 
-/* Converts an int8 matrix to float. Each value is multiplied by the scale of its row. */
-static void int8_to_float(float *out, const aoei_st_tensor *t) {
+void aoei_int4_unpack(int8_t *q, const unsigned char *packed, size_t n) {
+    for (size_t i = 0; i < n / 2; i++) {
+        q[2 * i] = (int8_t)((packed[i] & 15) - 8);
+        q[2 * i + 1] = (int8_t)((packed[i] >> 4) - 8);
+    }
+    if (n % 2)
+        q[n - 1] = (int8_t)((packed[n / 2] & 15) - 8);
+}
+
+/* Converts an int8 or int4 matrix to float. Each value is multiplied by the scale of its row. */
+static void scaled_to_float(float *out, const aoei_st_tensor *t) {
     const size_t cols = t->shape[1];
     for (size_t r = 0; r < t->shape[0]; r++) {
-        float scale;
+        const unsigned char *packed = t->data + r * aoei_int4_bytes(cols);
+        float scale, *row = out + r * cols;
         memcpy(&scale, t->scale->data + r * sizeof scale, sizeof scale);
-        for (size_t i = r * cols; i < (r + 1) * cols; i++)
-            out[i] = (float)(int8_t)t->data[i] * scale;
+        if (t->dtype == AOEI_ST_I8)
+            for (size_t i = 0; i < cols; i++)
+                row[i] = (float)(int8_t)t->data[r * cols + i] * scale;
+        else
+            for (size_t i = 0; i < cols; i++)
+                row[i] = (float)((packed[i / 2] >> i % 2 * 4 & 15) - 8) * scale;
     }
 }
 
 void aoei_st_to_float(float *out, const aoei_st_tensor *t) {
     size_t n = aoei_st_elements(t);
-    if (t->dtype == AOEI_ST_I8) {
-        int8_to_float(out, t);
+    if (t->dtype == AOEI_ST_I8 || t->dtype == AOEI_ST_I4) {
+        scaled_to_float(out, t);
         return;
     }
     if (t->dtype == AOEI_ST_F32) {
@@ -570,7 +589,7 @@ void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, si
     aoei_st_tensor part = *t, scale;
     if (t->n_dims >= 2) {
         part.shape[0] = n;
-        part.data += first * (aoei_st_elements(t) / t->shape[0]) * aoei_st_dtype_size(t->dtype);
+        part.data += first * (t->bytes / t->shape[0]);
     }
     if (t->scale) {
         scale = *t->scale;

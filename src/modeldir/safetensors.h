@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Maps safetensors files into memory and reads their tensors. A file consists of the length of the header (uint64,
  * little-endian), the JSON header and the data. When a file is opened, all lengths, offsets, shapes and overlaps in the header
- * are checked. Error messages name the file and the tensor. If aoe stores a matrix NAME as int8, the file contains two tensors:
- * NAME (I8) and NAME_scale (one F32 scale per row; storage.h).
+ * are checked. Error messages name the file and the tensor. If aoe stores a matrix NAME as int8 or int4, the file contains two
+ * tensors: NAME (I8 or U8) and NAME_scale (one F32 scale per row; storage.h).
  * Files that torch.save wrote (torch_file.h), such as pytorch_model.bin, are read as well; the first bytes of a file determine
  * its format.
  */
@@ -14,12 +14,16 @@
 
 #include "aoe.h"
 
-/* The data type of a tensor. aoe cannot convert AOEI_ST_F64 and AOEI_ST_OTHER to float. */
+/* The data type of a tensor. aoe cannot convert AOEI_ST_U8, AOEI_ST_F64 and AOEI_ST_OTHER to float. A matrix of int4 values has
+ * the type AOEI_ST_U8 in a file. AOEI_ST_I4 is the type of its description with the number of columns before packing, which
+ * weight_tensors.c creates, because the file does not contain this number. */
 typedef enum aoei_st_dtype {
     AOEI_ST_F32,
     AOEI_ST_F16,
     AOEI_ST_BF16,
     AOEI_ST_I8,
+    AOEI_ST_I4,
+    AOEI_ST_U8,
     AOEI_ST_I64,
     AOEI_ST_F64,
     AOEI_ST_OTHER
@@ -34,8 +38,8 @@ typedef struct aoei_st_tensor {
     size_t shape[AOEI_ST_MAX_DIMS];
     const unsigned char *data; /* [bytes] data in the mapped file, little-endian, possibly unaligned */
     size_t bytes;              /* size of `data` in bytes */
-    /* The tensor NAME_scale, if this tensor has the type I8 and the file contains its scales; otherwise NULL. The scales are
-     * not checked when the file is opened. */
+    /* The tensor NAME_scale, if this tensor has the type I8, U8 or I4 and the file contains its scales; otherwise NULL. The
+     * scales are not checked when the file is opened. */
     const struct aoei_st_tensor *scale;
 } aoei_st_tensor;
 
@@ -58,14 +62,20 @@ const char *aoei_safetensors_path(const aoei_safetensors *s, const aoei_st_tenso
 /* Returns the tensor NAME_scale, where NAME is the name of t, or NULL if the file contains no such tensor. t may have any data
  * type. */
 const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const aoei_st_tensor *t);
-/* If the name of t is NAME_scale and there is a tensor NAME of the type I8, returns the tensor NAME. Otherwise, returns
+/* If the name of t is NAME_scale and there is a tensor NAME of the type I8 or U8, returns the tensor NAME. Otherwise, returns
  * NULL. */
 const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t);
 const char *aoei_st_dtype_name(aoei_st_dtype d);  /* name such as "F32"; "unsupported" for AOEI_ST_OTHER; static */
-size_t aoei_st_dtype_size(aoei_st_dtype d);       /* bytes per element; 0 for AOEI_ST_OTHER */
+size_t aoei_st_dtype_size(aoei_st_dtype d);       /* bytes per element; 0 for AOEI_ST_I4 and AOEI_ST_OTHER */
 size_t aoei_st_elements(const aoei_st_tensor *t); /* number of elements */
-/* Converts all elements of t to float and writes them to `out`. The type of t must be F32, F16, BF16 or I8. If the type is I8,
- * the caller must first check the tensor with aoei_int8_check (storage.h). */
+/* Returns the number of bytes of a row of n int4 values: two values per byte, and an unused half byte if n is odd. */
+static inline size_t aoei_int4_bytes(size_t n) {
+    return n / 2 + n % 2;
+}
+/* Unpacks a row of n int4 values, which storage.h describes, to q[n]. */
+void aoei_int4_unpack(int8_t *q, const unsigned char *packed, size_t n);
+/* Converts all elements of t to float and writes them to `out`. The type of t must be F32, F16, BF16, I8 or I4. If the type is
+ * I8 or I4, the caller must first check the tensor with aoei_int8_check or aoei_int4_check (storage.h). */
 void aoei_st_to_float(float *out, const aoei_st_tensor *t);
 /* Converts the rows [first, first + n) of a matrix to float as aoei_st_to_float does. A vector is a matrix with one row. */
 void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n);

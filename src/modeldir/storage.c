@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Converts weights to their storage type and writes them to a file. Rows are converted in small blocks. With int8, the scales
- * of a matrix are written after the matrix, so only the scales of the current matrix are kept in memory. aoei_st_to_float
+ * Converts weights to their storage type and writes them to a file. Rows are converted in small blocks. The scales of an int8
+ * or int4 matrix are written after the matrix, so only the scales of the current matrix are kept in memory. aoei_st_to_float
  * (safetensors.c) converts stored values back to float.
  */
 #include "modeldir/storage.h"
@@ -17,6 +17,10 @@
 
 #define CHUNK        ((size_t)1 << 16) /* number of elements that are converted at a time */
 #define FLT_MAX_BITS 0x7f7fffffu
+#define MIN_SCALE    0x1p-126f /* smallest scale of a row whose elements do not all round to 0 */
+#define MAX_ZERO     0x1p-127f /* largest magnitude that rounds to 0 with this scale */
+
+enum { INT4_CANDIDATES = 21 }; /* number of scales of which the best is selected for a row of int4 values */
 
 struct aoei_storage_writer {
     aoei_st_writer *out; /* owned */
@@ -24,7 +28,7 @@ struct aoei_storage_writer {
     const aoei_st_entry *entries; /* [n] descriptions of the tensors, borrowed */
     size_t n, at;                 /* number of tensors, and index of the current tensor */
     size_t left;                  /* number of elements of the current tensor that have not been written yet */
-    float *scales; /* [largest number of rows of a matrix] scales of the current matrix, owned; used only for int8 */
+    float *scales; /* [largest number of rows of a matrix] scales of the current matrix, owned; used only for int8 and int4 */
     void *chunk;   /* [at least CHUNK and at least one row] converted elements, owned; NULL for float32 */
 };
 
@@ -47,12 +51,12 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
     const uint32_t bits = max_magnitude_bits(x, n);
     float max, scale;
     memcpy(&max, &bits, sizeof max);
-    if (max <= 0x1p-127f) { /* max is at most half of the smallest scale, so all values round to 0 */
+    if (max <= MAX_ZERO) {
         memset(q, 0, n);
         return 0;
     }
     scale = max / 127.0f;
-    scale = scale < 0x1p-126f ? 0x1p-126f : scale;
+    scale = scale < MIN_SCALE ? MIN_SCALE : scale;
     /* The exact quotient of two floats either is a tie (k + 1/2), or differs from every tie by much more than the rounding
      * error of a double. Rounding the quotient in double precision to an integer therefore gives the same integer as rounding
      * the exact quotient. */
@@ -61,30 +65,56 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
     return scale;
 }
 
-/* ----------------------------------------------------------------- reading */
-
-/* Returns an error that says that element i of the tensor `scale` has the invalid value v. */
-static int fail_scale(const aoei_safetensors *s, const aoei_st_tensor *scale, size_t i, float v, aoe_error *err) {
-    return aoei_fail(
-        err, isfinite(v) && v < 0 ? AOE_EFORMAT : AOE_ENUMERIC,
-        "%s: tensor '%s' contains %g at element %zu; a scale must not be negative, and 127 times the scale must be "
-        "finite; convert or download the model again",
-        aoei_safetensors_path(s, scale), scale->name, (double)v, i);
+/* Returns the int4 value of x: the quotient x / scale, limited to [-7, 7] and rounded as in aoei_int8_row. */
+static inline int int4_value(float x, float scale) {
+    const double q = (double)x / (double)scale;
+    return (int)lrint(q < -7 ? -7 : q > 7 ? 7 : q);
 }
 
-int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_error *err) {
+/* Returns the sum of the squared differences between x[n] and the values that are read if x is stored with the given scale. */
+static double int4_error(const float *x, size_t n, float scale) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double d = (double)x[i] - (double)((float)int4_value(x[i], scale) * scale);
+        sum += d * d;
+    }
+    return sum;
+}
+
+float aoei_int4_row(unsigned char *packed, const float *x, size_t n) {
+    const uint32_t bits = max_magnitude_bits(x, n);
+    float max, scale = 0;
+    double least = INFINITY;
+    memcpy(&max, &bits, sizeof max);
+    memset(packed, 0x88, aoei_int4_bytes(n));
+    if (max <= MAX_ZERO)
+        return 0;
+    for (int k = 0; k < INT4_CANDIDATES; k++) {
+        const float limit = (float)((double)max * (50 - k) / 50), candidate = fmaxf(limit / 7.0f, MIN_SCALE);
+        const double error = int4_error(x, n, candidate);
+        if (error < least) {
+            least = error;
+            scale = candidate;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        const int stored = int4_value(x[i], scale) + 8;
+        packed[i / 2] = (unsigned char)(i % 2 ? (packed[i / 2] & 15) | stored << 4 : 0x80 | stored);
+    }
+    return scale;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+/* Checks the scales of t, an I8 matrix or a U8 matrix of int4 values. highest: largest int8 or int4 value. */
+static int check_scales(const aoei_safetensors *s, const aoei_st_tensor *t, int highest, aoe_error *err) {
     const char *path = aoei_safetensors_path(s, t);
     const aoei_st_tensor *scale = aoei_safetensors_scale(s, t);
-    if (t->n_dims != 2)
-        return aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: tensor '%s' is an I8 tensor of %zu dimensions; I8 is supported only for matrices; convert the model", path,
-            t->name, t->n_dims);
     if (!scale)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: the scales '%s" AOEI_SCALE_SUFFIX
-                         "' of the I8 tensor '%s' are missing; convert or download the model again",
-                         path, t->name, t->name);
+                         "' of the %s tensor '%s' are missing; convert or download the model again",
+                         path, t->name, aoei_st_dtype_name(t->dtype), t->name);
     if (scale->dtype != AOEI_ST_F32)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: the data type of tensor '%s' is %s, but scales must be F32; convert or download the model again",
@@ -97,9 +127,42 @@ int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_erro
     for (size_t i = 0; i < t->shape[0]; i++) {
         float v;
         memcpy(&v, scale->data + i * sizeof v, sizeof v);
-        if (!(v >= 0) || !isfinite(127.0f * v))
-            return fail_scale(s, scale, i, v, err);
+        if (!(v >= 0) || !isfinite((float)highest * v))
+            return aoei_fail(
+                err, isfinite(v) && v < 0 ? AOE_EFORMAT : AOE_ENUMERIC,
+                "%s: tensor '%s' contains %g at element %zu; a scale must not be negative, and %d times the scale must be "
+                "finite; convert or download the model again",
+                path, scale->name, (double)v, i, highest);
     }
+    return 0;
+}
+
+int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_error *err) {
+    if (t->n_dims != 2)
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: tensor '%s' is an I8 tensor of %zu dimensions; I8 is supported only for matrices; convert the model",
+            aoei_safetensors_path(s, t), t->name, t->n_dims);
+    return check_scales(s, t, 127, err);
+}
+
+int aoei_int4_check(const aoei_safetensors *s, const aoei_st_tensor *t, size_t cols, aoe_error *err) {
+    const char *path = aoei_safetensors_path(s, t);
+    const size_t bytes = aoei_int4_bytes(cols);
+    const int rc = check_scales(s, t, 7, err);
+    if (rc)
+        return rc;
+    if (t->n_dims != 2 || t->shape[1] != bytes)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the U8 tensor '%s' does not have rows of %zu bytes, which contain %zu int4 values; config.json "
+                         "belongs to another model, or convert or download the model again",
+                         path, t->name, bytes, cols);
+    for (size_t r = 0; r < t->shape[0] && cols % 2; r++)
+        if (t->data[(r + 1) * bytes - 1] >> 4 != 8)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: the unused half of the last byte of row %zu of tensor '%s' is %d instead of 8; convert or "
+                             "download the model again",
+                             path, r, t->name, t->data[(r + 1) * bytes - 1] >> 4);
     return 0;
 }
 
@@ -128,10 +191,14 @@ size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector) {
     return rows * cols * aoei_st_dtype_size(types[s].dtype);
 }
 
+size_t aoei_int4_storage_bytes(size_t rows, size_t cols) {
+    return rows * (aoei_int4_bytes(cols) + sizeof(float));
+}
+
 /* ----------------------------------------------------------------- writing */
 
-/* Returns 1 if the tensor e is stored as int8 with one scale per row. */
-static int is_int8(aoe_storage storage, const aoei_st_entry *e) {
+/* Returns 1 if the tensor e is stored as int8 or int4 with one scale per row. */
+static int has_scales(aoe_storage storage, const aoei_st_entry *e) {
     return storage == AOE_STORAGE_INT8 && e->n_dims == 2 && e->shape[1];
 }
 
@@ -147,7 +214,7 @@ static size_t elements(const aoei_st_entry *e) {
 static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
     size_t rows = 0, cols = CHUNK;
     for (size_t i = 0; i < w->n; i++)
-        if (is_int8(w->storage, &w->entries[i])) {
+        if (has_scales(w->storage, &w->entries[i])) {
             const size_t *shape = w->entries[i].shape;
             rows = shape[0] > rows ? shape[0] : rows;
             cols = shape[1] > cols ? shape[1] : cols;
@@ -160,8 +227,9 @@ static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
 }
 
 /* Writes to `stored` the descriptions of the tensors of the file, and adds their number to *n_stored. The tensors are
- * w->entries and, with int8, the scales of each matrix. stored: [2 * w->n]. names: [w->n] set to the names of the scales. The
- * caller zeroes `names` before the call and frees the names after it. */
+ * w->entries and, with int8, the scales of each matrix. Sets the data types of the tensors, and packs the rows of int4
+ * matrices. stored: [2 * w->n]. names: [w->n] set to the names of the scales. The caller zeroes `names` before the call and
+ * frees the names after it. */
 static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, const aoei_storage_writer *w, aoe_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         const aoei_st_entry *e = &w->entries[i];
@@ -174,9 +242,13 @@ static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, co
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "tensor '%s' has the name of the scales of an int8 matrix; store this model as f32 or bf16",
                              e->name);
-        if (!is_int8(w->storage, e)) {
+        if (!has_scales(w->storage, e)) {
             entry->dtype = AOEI_ST_F32;
             continue;
+        }
+        if (e->dtype == AOEI_ST_I4) {
+            entry->dtype = AOEI_ST_U8;
+            entry->shape[1] = aoei_int4_bytes(e->shape[1]);
         }
         const size_t len = strlen(e->name);
         if (!(names[i] = aoei_malloc(len + sizeof AOEI_SCALE_SUFFIX)))
@@ -221,7 +293,7 @@ static int fail_value(const aoei_storage_writer *w, float v, const char *type, a
 static int fail_row(const aoei_storage_writer *w, const float *x, aoe_error *err) {
     while (fabsf(*x) < FLT_MAX)
         x++;
-    return fail_value(w, *x, "int8", err);
+    return fail_value(w, *x, w->entries[w->at].dtype == AOEI_ST_I4 ? "int4" : "int8", err);
 }
 
 /* Writes x[n] as bfloat16. */
@@ -240,11 +312,12 @@ static int put_bf16(aoei_storage_writer *w, const float *x, size_t n, aoe_error 
     return rc;
 }
 
-/* Writes x[n / cols, cols], which contains rows of a matrix, as int8, and stores their scales in w->scales. row: index in the
- * matrix of the first row of x. */
-static int put_int8(aoei_storage_writer *w, const float *x, size_t n, size_t row, size_t cols, aoe_error *err) {
-    const size_t step = cols < CHUNK ? CHUNK / cols : 1, rows = n / cols;
-    int8_t *chunk = w->chunk;
+/* Writes x[n / cols, cols], which contains rows of a matrix, as int8 or int4, and stores their scales in w->scales. row: index
+ * in the matrix of the first row of x. */
+static int put_scaled(aoei_storage_writer *w, const float *x, size_t n, size_t row, size_t cols, aoe_error *err) {
+    const int int4 = w->entries[w->at].dtype == AOEI_ST_I4;
+    const size_t step = cols < CHUNK ? CHUNK / cols : 1, rows = n / cols, row_bytes = int4 ? aoei_int4_bytes(cols) : cols;
+    unsigned char *chunk = w->chunk;
     int rc = 0;
     for (size_t first = 0; first < rows && !rc; first += step) {
         const size_t part = rows - first < step ? rows - first : step;
@@ -252,9 +325,10 @@ static int put_int8(aoei_storage_writer *w, const float *x, size_t n, size_t row
             const float *from = x + (first + r) * cols;
             if (max_magnitude_bits(from, cols) >= FLT_MAX_BITS)
                 return fail_row(w, from, err);
-            w->scales[row + first + r] = aoei_int8_row(chunk + r * cols, from, cols);
+            unsigned char *to = chunk + r * row_bytes;
+            w->scales[row + first + r] = int4 ? aoei_int4_row(to, from, cols) : aoei_int8_row((int8_t *)to, from, cols);
         }
-        rc = aoei_st_writer_write(w->out, chunk, part * cols, err);
+        rc = aoei_st_writer_write(w->out, chunk, part * row_bytes, err);
     }
     return rc;
 }
@@ -265,11 +339,11 @@ int aoei_storage_write(aoei_storage_writer *w, const float *values, size_t n, ao
         return aoei_fail(err, AOE_EARG, "%zu more values were written than the tensors have", w->at == w->n ? n : n - w->left);
     const aoei_st_entry *e = &w->entries[w->at];
     const size_t cols = e->n_dims ? e->shape[e->n_dims - 1] : 1;
-    if (is_int8(w->storage, e)) {
+    if (has_scales(w->storage, e)) {
         if (n) {
             if (n % cols)
                 return aoei_fail(err, AOE_EARG, "tensor '%s' is written in pieces that are not complete rows", e->name);
-            rc = put_int8(w, values, n, e->shape[0] - w->left / cols, cols, err);
+            rc = put_scaled(w, values, n, e->shape[0] - w->left / cols, cols, err);
         }
     } else if (w->storage == AOE_STORAGE_BF16) {
         rc = put_bf16(w, values, n, err);
@@ -278,7 +352,7 @@ int aoei_storage_write(aoei_storage_writer *w, const float *values, size_t n, ao
     }
     if (rc || (w->left -= n))
         return rc;
-    if (is_int8(w->storage, e))
+    if (has_scales(w->storage, e))
         rc = aoei_st_writer_write(w->out, w->scales, e->shape[0] * sizeof *w->scales, err);
     w->at++;
     w->left = w->at < w->n ? elements(&w->entries[w->at]) : 0;

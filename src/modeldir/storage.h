@@ -3,10 +3,14 @@
  * stored as two tensors:
  * - NAME, I8 [rows, cols], with values from -127 to 127
  * - NAME_scale, F32 [rows]
- * The value of a weight is its int8 value times the scale of its row, computed in float32. With int8, tensors that are not
- * matrices are stored as F32.
- * Invariant: if weights are read from an int8 file and converted to int8 again, the bytes are identical (see the proof in
- * docs/model-directories.md).
+ * The token embeddings can be stored as int4 instead:
+ * - NAME, U8 [rows, (cols + 1) / 2], two values from -7 to 7 per byte. Each value is stored as value + 8 in four bits. The
+ * lower four bits contain the value of the even column. The unused four bits of the last byte of a row of odd length contain 8
+ * - NAME_scale, F32 [rows]
+ * The value of a weight is its int8 or int4 value times the scale of its row, computed in float32. With int8, tensors that are
+ * not matrices are stored as F32.
+ * Invariant: if weights are read from an int8 or int4 file and converted to the same type again, the bytes are identical (see
+ * the proof in docs/model-directories.md).
  */
 #ifndef AOEI_MODELDIR_STORAGE_H
 #define AOEI_MODELDIR_STORAGE_H
@@ -23,9 +27,21 @@
  * scale is 0. Every |x[i]| must be less than FLT_MAX, because 127 times the scale of FLT_MAX overflows. */
 float aoei_int8_row(int8_t *q, const float *x, size_t n);
 
+/* Quantizes x[n] to int4, writes the packed values to packed[aoei_int4_bytes(n)], and returns the scale. The scale is one of 21
+ * candidates. Candidate k, for k = 0 to 20, is max|x[i]| times (50 - k) / 50, computed in float64 and rounded to float32,
+ * divided by 7 in float32, but at least 2^-126. With a candidate s, the int4 value of x[i] is x[i] / s, limited to [-7, 7] and
+ * rounded to nearest, ties to even. The scale is the candidate with the smallest sum of squared differences, in float64,
+ * between the elements and their values in float32; if sums are equal, it is the candidate with the smallest k. If all elements
+ * round to 0, the scale is 0. Every |x[i]| must be less than FLT_MAX. */
+float aoei_int4_row(unsigned char *packed, const float *x, size_t n);
+
 /* Checks the I8 tensor t of s. The tensor must be a matrix. Its scales must have the correct data type and shape, must not be
  * negative, and must give finite weights. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENUMERIC. */
 int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_error *err);
+/* Checks the U8 tensor t of s, which contains int4 values in rows of `cols` columns. The tensor must have the shape [rows,
+ * aoei_int4_bytes(cols)], and its scales must be valid, as in aoei_int8_check. The unused half of the last byte of each row
+ * must contain 8. Values of -8, which are also invalid, are found by aoei_weights_check. Errors: AOE_EFORMAT, AOE_ENUMERIC. */
+int aoei_int4_check(const aoei_safetensors *s, const aoei_st_tensor *t, size_t cols, aoe_error *err);
 
 const char *aoei_storage_name(aoe_storage s); /* "F32", "BF16" or "I8", as in aoe_model_info; static */
 const char *
@@ -33,8 +49,11 @@ aoei_storage_torch_dtype(aoe_storage s); /* torch_dtype in config.json: "float32
 /* Returns the size in bytes of a stored tensor of shape [rows, cols], including its scales. vector: 1 if the tensor is not a
  * matrix. */
 size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector);
+/* Returns the size in bytes of a matrix of shape [rows, cols] that is stored as int4, including its scales. */
+size_t aoei_int4_storage_bytes(size_t rows, size_t cols);
 
-/* Writes a safetensors file. aoei_storage_open gets entries[n], the descriptions of the tensors. Their field dtype is ignored.
+/* Writes a safetensors file. aoei_storage_open gets entries[n], the descriptions of the tensors. If `storage` is
+ * AOE_STORAGE_INT8, matrices whose field dtype is AOEI_ST_I4 are stored as int4; all other values of the field are ignored.
  * The entries are borrowed until aoei_storage_commit or aoei_storage_abort. aoei_storage_write must be called with the float
  * values of the tensors, in the order of the entries. A call may pass a part of a tensor, which must consist of complete rows.
  * For an empty tensor, aoei_storage_write must be called once with n = 0. Errors: AOE_ENUMERIC (the storage type cannot

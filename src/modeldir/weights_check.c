@@ -52,10 +52,20 @@ static uint32_t bad_group8(const unsigned char *p) {
     return any;
 }
 
-/* Returns non-zero if one of the GROUP elements at p, which have the data type dtype, is invalid. */
+/* Returns non-zero if one of the GROUP bytes of int4 values at p contains -8, whose four bits are 0 and which is not a valid
+ * value of a stored int4 weight. */
+static uint32_t bad_group4(const unsigned char *p) {
+    uint8_t any = 0;
+    for (size_t i = 0; i < GROUP; i++)
+        any = (uint8_t)(any | ((p[i] & 0x0f) == 0) | ((p[i] & 0xf0) == 0));
+    return any;
+}
+
+/* Returns non-zero if one of the GROUP elements at p, which have the data type dtype, is invalid. For I4, there are GROUP bytes
+ * with two elements each. */
 static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
-    if (dtype == AOEI_ST_I8)
-        return bad_group8(p);
+    if (dtype == AOEI_ST_I8 || dtype == AOEI_ST_I4)
+        return dtype == AOEI_ST_I8 ? bad_group8(p) : bad_group4(p);
     if (dtype == AOEI_ST_F32)
         return bad_group32(p);
     return dtype == AOEI_ST_F16 ? bad_group16(p, 0x7c00, 0x0400) : bad_group16(p, 0x7f80, 0x0080);
@@ -63,10 +73,11 @@ static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
 
 /* Returns 1 if the block contains an invalid value. */
 static int block_is_bad(const block *b) {
-    const size_t group = GROUP * aoei_st_dtype_size(b->dtype);
-    unsigned char last[GROUP * sizeof(float)] = {0}; /* copy of an incomplete last group, padded with zeros */
-    uint32_t any = 0;                                /* non-zero if an invalid value was found */
+    const size_t group = b->dtype == AOEI_ST_I4 ? GROUP : GROUP * aoei_st_dtype_size(b->dtype);
+    unsigned char last[GROUP * sizeof(float)]; /* copy of an incomplete last group, padded with valid values */
+    uint32_t any = 0;                          /* non-zero if an invalid value was found */
     size_t at = 0;
+    memset(last, b->dtype == AOEI_ST_I4 ? 0x88 : 0, sizeof last);
     for (; b->bytes - at >= group; at += group)
         any |= bad_group(b->dtype, b->data + at);
     memcpy(last, b->data + at, b->bytes - at);

@@ -9,6 +9,22 @@
 #include "../support/support.h"
 #include "modeldir/storage.h"
 
+/* Converts the U8 matrix t, if it contains valid int4 values in rows of an even or odd number of columns. */
+static void convert_int4(const aoei_safetensors *s, const aoei_st_tensor *t) {
+    for (size_t odd = 0; odd < 2 && t->n_dims == 2 && t->shape[1]; odd++) {
+        aoei_st_tensor d = *t;
+        d.dtype = AOEI_ST_I4;
+        d.shape[1] = 2 * t->shape[1] - odd;
+        if (aoei_int4_check(s, t, d.shape[1], NULL))
+            continue;
+        const size_t n = aoei_st_elements(&d);
+        float *v = malloc((n ? n : 1) * sizeof *v);
+        if (v)
+            aoei_st_to_float(v, &d);
+        free(v);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoei_safetensors *s;
     aoe_error err;
@@ -35,6 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 aoei_st_to_float(v, t);
             free(v);
         }
+        if (t->dtype == AOEI_ST_U8)
+            convert_int4(s, t);
     }
     aoei_safetensors_close(s);
     return sum == 0x7fffffffu; /* returns a value that depends on the sum, so that the compiler does not remove the reads */

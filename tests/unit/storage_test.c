@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the storage of weights as bf16 and as int8 with one scale per row. Rounding is compared with exact arithmetic. Values
- * that are read from int8 rows and stored again must give identical bytes, for scales of all magnitudes. Other tests cover the
- * errors of the function that writes files.
+ * Tests the storage of weights as bf16, and as int8 and int4 with one scale per row. Rounding is compared with exact
+ * arithmetic. Values that are read from int8 or int4 rows and stored again must give identical bytes, for scales of all
+ * magnitudes. Other tests cover the errors of the function that writes files.
  */
 #include "aoe_train.h"
 #include "modeldir/storage.h"
@@ -57,21 +57,82 @@ static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float 
                  (double)maximum, (double)scale, (double)scale2);
 }
 
+/* Returns the sum of the squared differences between the row x and its int4 values with the scale s, and writes the values to
+ * q[n]. Each value is found by comparing x with every multiple of s. If two multiples are equally near, it is the even one. */
+static long double nearest_int4(int8_t *q, const float *x, size_t n, float s) {
+    long double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        q[i] = -7;
+        for (int k = -6; k <= 7; k++) {
+            const double near = fabs((double)x[i] - (double)k * (double)s),
+                         least = fabs((double)x[i] - (double)q[i] * (double)s);
+            if (near < least || (near == least && k % 2 == 0))
+                q[i] = (int8_t)k;
+        }
+        const long double d = (long double)x[i] - (long double)((float)q[i] * s);
+        sum += d * d;
+    }
+    return sum;
+}
+
+/* Asserts that the row x is quantized to int4 as documented, and that quantizing the dequantized row gives identical bytes. */
+static void check_int4_row(const float *x, size_t n) {
+    enum { MAX = 255 };
+    unsigned char packed[MAX / 2 + 1], again[MAX / 2 + 1];
+    int8_t q[MAX], want[MAX];
+    float v[MAX], maximum = 0;
+    int highest = 0;
+    assert_true(n <= MAX);
+    const float scale = aoei_int4_row(packed, x, n);
+    aoei_int4_unpack(q, packed, n);
+    for (size_t i = 0; i < n; i++) {
+        maximum = fmaxf(maximum, fabsf(x[i]));
+        highest = abs(q[i]) > highest ? abs(q[i]) : highest;
+        v[i] = (float)q[i] * scale;
+        assert_true(q[i] >= -7 && isfinite(v[i]));
+    }
+    if (n % 2)
+        assert_int_equal(packed[n / 2] >> 4, 8);
+    if (maximum <= 0x1p-127f) {
+        assert_true(scale == 0 && highest == 0);
+    } else {
+        const long double error = nearest_int4(want, x, n, scale);
+        int index = -1;
+        assert_memory_equal(q, want, n);
+        for (int k = 0; k <= 20; k++) {
+            const float s = fmaxf((float)((double)maximum * (50 - k) / 50) / 7.0f, 0x1p-126f);
+            index = s == scale && index < 0 ? k : index;
+            /* sums in float64 differ from exact sums by a relative error of less than 1e-12 */
+            assert_true(nearest_int4(want, x, n, s) * (1 + 1e-12L) >= error);
+        }
+        assert_true(index >= 0 && highest > 0);
+    }
+    if (scale > 0x1p-126f)
+        assert_int_equal(highest, 7);
+    const float scale2 = aoei_int4_row(again, v, n);
+    if (bits_of(scale2) != bits_of(scale) || memcmp(packed, again, aoei_int4_bytes(n)) != 0)
+        fail_msg("row with maximum %a: quantizing the dequantized row to int4 changes the scale %a to %a or changes values",
+                 (double)maximum, (double)scale, (double)scale2);
+}
+
 static void check_value(float x) {
     int8_t q, again;
     float v;
     check_row(&x, 1, &q, &again, &v);
+    check_int4_row(&x, 1);
 }
 
 /* Tests that a row that is quantized, dequantized and quantized again keeps its scale. The scale depends only on the largest
  * magnitude of the row. The test uses rows with every largest magnitude in [1, 4). Doubling the magnitude changes only
  * exponents, unless the scale is subnormal, so other magnitudes need no test. The smallest and largest magnitudes of float32
- * are tested separately. Some of them are so small that the scale is 2^-126, the smallest positive scale. */
+ * are tested separately. Some of them are so small that the scale is 2^-126, the smallest positive scale. For int4, the largest
+ * magnitude is 7 times the scale, and the same is tested for every magnitude to which a row can be limited. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {
         const float maximum = of_bits(bits), scale = maximum / 127.0f;
-        if (127.0f * scale / 127.0f != scale)
+        const float scale4 = maximum / 7.0f;
+        if (127.0f * scale / 127.0f != scale || 7.0f * scale4 / 7.0f != scale4)
             fail_msg("row with maximum %a: quantizing the dequantized row changes the scale", (double)maximum);
     }
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits += 61)
@@ -129,15 +190,20 @@ static void random_and_adversarial_rows(void **state) {
         if (kind == 2)
             x[0] = 127;
         check_row(x, N, q, again, v);
+        if (round % 7 == 0)
+            check_int4_row(x, N - (size_t)round % 2);
     }
     memset(x, 0, sizeof x);
     x[3] = -0.0f;
     assert_true(aoei_int8_row(q, x, N) == 0);
+    check_int4_row(x, N);
     x[5] = 0x1.fffffcp127f;
     x[6] = -0x1.fffffcp127f;
     x[7] = 1e-45f;
     check_row(x, N, q, again, v);
+    check_int4_row(x, N);
     assert_true(aoei_int8_row(q, x, 0) == 0);
+    check_int4_row(x, 0);
 }
 
 /* Tests that a value halfway between two integers is rounded to the even integer, and that the next float values above and
@@ -151,6 +217,37 @@ static void rounds_ties_to_even(void **state) {
     assert_memory_equal(q, want, sizeof want);
 }
 
+/* Tests rows of int4 values whose scales and packed values are known: multiples of the scale, values halfway between two
+ * multiples, and a row in which limiting the largest element reduces the error. */
+static void packs_int4_rows(void **state) {
+    (void)state;
+    enum { N = 255 };
+    static const float exact[] = {7, -7, 0, 1, -1, 2, 3, -4, 6},
+                       ties[] = {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0x1.000002p-1f, 0x1.fffffep-2f};
+    static const unsigned char want[] = {0x1f, 0x98, 0xa7, 0x4b, 0x8e};
+    static const int8_t want_ties[] = {0, 2, 2, 0, -2, -2, 1, 0};
+    unsigned char packed[N / 2 + 1];
+    float x[N];
+    int8_t q[N];
+    assert_true(aoei_int4_row(packed, exact, 9) == 1.0f);
+    assert_memory_equal(packed, want, sizeof want);
+    for (int i = 0; i < N; i++)
+        x[i] = 7; /* a scale below 1 would change all these elements */
+    memcpy(x, ties, sizeof ties);
+    assert_true(aoei_int4_row(packed, x, N) == 1.0f);
+    aoei_int4_unpack(q, packed, N);
+    assert_memory_equal(q, want_ties, sizeof want_ties);
+    /* candidate 10 is 8 / 7; its only error is that of the element 10, which is limited to 8 */
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i % 6 + 1) * (8.0f / 7.0f);
+    x[100] = -10;
+    assert_true(aoei_int4_row(packed, x, N) == 8.0f / 7.0f);
+    aoei_int4_unpack(q, packed, N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(q[i], i == 100 ? -7 : i % 6 + 1);
+    check_int4_row(x, N);
+}
+
 static void names_and_sizes(void **state) {
     (void)state;
     assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8), "I8");
@@ -160,6 +257,8 @@ static void names_and_sizes(void **state) {
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_BF16, 3, 5, 0), 30);
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 3, 5, 0), 27);
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 1, 5, 1), 20);
+    assert_int_equal(aoei_int4_storage_bytes(3, 5), 21);
+    assert_int_equal(aoei_int4_storage_bytes(3, 6), 21);
 }
 
 /* Tests tensors of several shapes that are written in pieces and read again. The writer converts values in blocks. The tensors
@@ -237,9 +336,75 @@ static void writes_and_reads_tensors(void **state) {
     free(q);
 }
 
+/* Tests matrices that are stored as int4, in files with other tensors. The rows of one matrix have an odd length; the other
+ * matrix is larger than a block. If the storage type is float32, the matrices are stored as float32. */
+static void writes_int4_matrices(void **state) {
+    (void)state;
+    static const aoei_st_entry entries[] = {{"odd", AOEI_ST_I4, 2, {3, 5}},
+                                            {"other", AOEI_ST_F32, 2, {2, 4}},
+                                            {"large", AOEI_ST_I4, 2, {3000, 64}},
+                                            {"bias", AOEI_ST_I4, 1, {4}}};
+    enum { N = sizeof entries / sizeof *entries, MAX_ELEMENTS = 3000 * 64 };
+    char *dir = test_dir_create(), *path = test_path(dir, "w.safetensors");
+    float *x = malloc(N * MAX_ELEMENTS * sizeof *x), *y = malloc(MAX_ELEMENTS * sizeof *y);
+    aoei_storage_writer *w;
+    aoei_safetensors *s;
+    aoei_rng rng;
+    assert_true(x && y);
+    aoei_rng_init(&rng, 4, AOEI_STREAM_TEST, 0);
+    for (size_t i = 0; i < N * MAX_ELEMENTS; i++)
+        x[i] = (float)aoei_rng_normal(&rng);
+    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage += AOE_STORAGE_INT8) {
+        assert_int_equal(aoei_storage_open(&w, path, entries, N, (aoe_storage)storage, NULL), 0);
+        for (size_t e = 0; e < N; e++)
+            for (size_t r = 0; r < (e == 3 ? 1 : entries[e].shape[0]); r++) {
+                const size_t cols = e == 3 ? 4 : entries[e].shape[1];
+                assert_int_equal(aoei_storage_write(w, x + e * MAX_ELEMENTS + r * cols, cols, NULL), 0);
+            }
+        assert_int_equal(aoei_storage_commit(w, NULL), 0);
+        assert_int_equal(aoei_safetensors_open(&s, path, NULL), 0);
+        for (size_t e = 0; e < N; e++) {
+            const aoei_st_tensor *t = aoei_safetensors_find(s, entries[e].name);
+            const int int4 = storage == AOE_STORAGE_INT8 && e % 2 == 0, int8 = storage == AOE_STORAGE_INT8 && e == 1;
+            assert_int_equal(t->dtype, int4 ? AOEI_ST_U8 : int8 ? AOEI_ST_I8 : AOEI_ST_F32);
+            assert_int_equal(t->scale != NULL, int4 || int8);
+            if (!int4)
+                continue;
+            const size_t cols = entries[e].shape[1], bytes = aoei_int4_bytes(cols);
+            unsigned char packed[32];
+            int8_t q[64];
+            assert_int_equal(t->shape[0], entries[e].shape[0]);
+            assert_int_equal(t->shape[1], bytes);
+            assert_true(aoei_safetensors_scaled(s, t->scale) == t);
+            assert_int_equal(aoei_int4_check(s, t, cols, NULL), 0);
+            aoei_st_tensor description = *t;
+            description.dtype = AOEI_ST_I4;
+            description.shape[1] = cols;
+            aoei_st_to_float(y, &description);
+            for (size_t r = 0; r < t->shape[0]; r++) {
+                float row[64];
+                const float scale = aoei_int4_row(packed, x + e * MAX_ELEMENTS + r * cols, cols);
+                assert_memory_equal(t->data + r * bytes, packed, bytes);
+                assert_memory_equal(t->scale->data + r * sizeof scale, &scale, sizeof scale);
+                aoei_int4_unpack(q, packed, cols);
+                aoei_st_rows_to_float(row, &description, r, 1);
+                assert_memory_equal(row, y + r * cols, cols * sizeof *row);
+                for (size_t i = 0; i < cols; i++)
+                    assert_true(row[i] == (float)q[i] * scale);
+            }
+        }
+        aoei_safetensors_close(s);
+    }
+    free(x);
+    free(y);
+    free(path);
+    test_dir_remove(dir);
+}
+
 static void rejects_invalid_input(void **state) {
     (void)state;
-    static const aoei_st_entry matrix = {"m", AOEI_ST_F32, 2, {2, 2}}, taken = {"m_scale", AOEI_ST_F32, 1, {2}};
+    static const aoei_st_entry matrix = {"m", AOEI_ST_F32, 2, {2, 2}}, int4 = {"m", AOEI_ST_I4, 2, {2, 2}},
+                               taken = {"m_scale", AOEI_ST_F32, 1, {2}};
     static const struct {
         aoe_storage storage;
         float value;
@@ -261,6 +426,10 @@ static void rejects_invalid_input(void **state) {
         FRAGMENT(err, cases[i].fragment);
         aoei_storage_abort(w);
     }
+    assert_int_equal(aoei_storage_open(&w, path, &int4, 1, AOE_STORAGE_INT8, NULL), 0);
+    assert_int_equal(aoei_storage_write(w, (const float[]){1, 2, 3, FLT_MAX}, 4, &err), AOE_ENUMERIC);
+    FRAGMENT(err, "tensor 'm' contains 3.40282e+38, which int4 cannot represent; store this model as f32");
+    aoei_storage_abort(w);
     const float x[5] = {0};
     assert_int_equal(aoei_storage_open(&w, path, &matrix, 1, AOE_STORAGE_INT8, NULL), 0);
     assert_int_equal(aoei_storage_write(w, x, 5, &err), AOE_EARG);
@@ -287,8 +456,10 @@ int main(void) {
         cmocka_unit_test(every_int8_value_is_kept),
         cmocka_unit_test(random_and_adversarial_rows),
         cmocka_unit_test(rounds_ties_to_even),
+        cmocka_unit_test(packs_int4_rows),
         cmocka_unit_test(names_and_sizes),
         cmocka_unit_test(writes_and_reads_tensors),
+        cmocka_unit_test(writes_int4_matrices),
         cmocka_unit_test(rejects_invalid_input),
     };
     test_use_memory();

@@ -40,7 +40,8 @@ static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
 /* Asserts that each of the n_values bit patterns in `bad` is found at each tested position in a tensor of valid values. Also
  * asserts that no bit pattern in `finite` is found. */
 static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t *finite, size_t n_values) {
-    const size_t size = aoei_st_dtype_size(dtype), block = ((size_t)1 << 20) / size, n = 2 * block + 300;
+    const size_t size = dtype == AOEI_ST_I4 ? 1 : aoei_st_dtype_size(dtype), block = ((size_t)1 << 20) / size,
+                 n = 2 * block + 300;
     const size_t positions[] = {0,    1, 255, 256, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 255, 2 * block + 256,
                                 n - 1};
     unsigned char *memory = malloc(n * size + 1), *data = memory + 1; /* the data is not aligned, like tensors in a file */
@@ -71,6 +72,8 @@ static void every_position_and_type(void **state) {
                (const uint32_t[]){0x7bff, 0xfbff, 0x8000, 0x83ff, 0x3c00}, 5);
     check_type(AOEI_ST_I8, (const uint32_t[]){0x80, 0x80}, (const uint32_t[]){0x7f, 0x81},
                2); /* in int8, -128 is invalid, whereas 127 and -127 are valid */
+    check_type(AOEI_ST_I4, (const uint32_t[]){0x80, 0x0f, 0x00}, (const uint32_t[]){0x11, 0xff, 0x88},
+               3); /* in int4, -8 is invalid, which is stored as 0, in either half of a byte */
     check_type(AOEI_ST_BF16, (const uint32_t[]){0x7f80, 0xff80, 0x7fc0, 0xff81, 0x7fff},
                (const uint32_t[]){0x7f7f, 0xff7f, 0x8000, 0x807f, 0x3f80}, 5);
 }
