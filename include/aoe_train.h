@@ -158,6 +158,12 @@ typedef enum aoe_storage {
                         this type */
 } aoe_storage;
 
+/* Stored type of the token embeddings, which are the largest matrix of many small models. */
+typedef enum aoe_embedding_storage {
+    AOE_EMBEDDING_STORAGE_AUTO, /* the type of the other weights */
+    AOE_EMBEDDING_STORAGE_INT4  /* int4 with one float32 scale per row, two values per byte; requires AOE_STORAGE_INT8 */
+} aoe_embedding_storage;
+
 /* ------------------------------------------------------------------ training */
 
 typedef enum aoe_train_event_kind {
@@ -612,12 +618,14 @@ AOE_API int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *
 typedef struct aoe_convert_options {
     size_t struct_size;  /* set by aoe_convert_options_defaults */
     aoe_storage storage; /* stored type of the output; default AOE_STORAGE_F32 */
-    int force;           /* 1: replace a model in the output directory */
-    int merge;           /* 1: fail if `from` contains no adapters */
-    const char *base;    /* base model of a directory of adapters; NULL (default): named by adapter_config.json */
-    size_t layers; /* aoe_convert: number of layers of the output, the first layers of the model; 0 (default): all. Only for
-                      transformers without a norm after the last layer */
-    size_t dims;   /* aoe_convert: number of components of the embeddings of the output; 0 (default): all */
+    /* stored type of the token embeddings of the output; default AOE_EMBEDDING_STORAGE_AUTO */
+    aoe_embedding_storage embedding_storage;
+    int force;        /* 1: replace a model in the output directory */
+    int merge;        /* 1: fail if `from` contains no adapters */
+    const char *base; /* base model of a directory of adapters; NULL (default): named by adapter_config.json */
+    size_t layers;    /* aoe_convert: number of layers of the output, the first layers of the model; 0 (default): all. Only for
+                         transformers without a norm after the last layer */
+    size_t dims;      /* aoe_convert: number of components of the embeddings of the output; 0 (default): all */
     /* aoe_convert: [n_take_layers] indices of the layers of the output among the layers of the model, counted from 0, in
      * ascending order; all other weights are copied. NULL (default): `layers` selects the layers. Only for transformers */
     const size_t *take_layers;
@@ -649,11 +657,11 @@ typedef struct aoe_convert_result {
 
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
 /* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged into the
- * weights of their base model. Converting to f32 is exact. If weights are converted from bf16 or int8 to f32 and back, the
- * bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the layers or the tokens cannot be selected), AOE_EFORMAT (a line of
- * options.vocabulary is not a token of the model), AOE_EEXIST (`to` contains a model,
- * and force is 0), AOE_EARG (`to` is `from`, and force is 0), AOE_ENUMERIC (the stored type cannot represent a value), the
- * errors of aoe_model_open and of files. */
+ * weights of their base model. Converting to f32 is exact. If weights are converted from bf16, int8 or int4 to f32 and back,
+ * the bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the layers or the tokens cannot be selected), AOE_EFORMAT (a
+ * line of options.vocabulary is not a token of the model), AOE_EEXIST (`to` contains a model, and force is 0), AOE_EARG (`to`
+ * is `from`, and force is 0), AOE_ENUMERIC (the stored type cannot represent a value), the errors of aoe_model_open and of
+ * files. */
 AOE_API int aoe_convert(aoe_context *ctx, const char *from, const char *to, const aoe_convert_options *AOE_NULLABLE o,
                         aoe_convert_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Writes a model to `to` whose weights are the mean of the weights of the n models in the directories `from` (model soups,
@@ -668,8 +676,10 @@ AOE_API int aoe_average(aoe_context *ctx, const char *const *from, size_t n, con
 typedef struct aoe_word_vectors_options {
     size_t struct_size;  /* set by aoe_word_vectors_options_defaults */
     aoe_storage storage; /* stored type of the output; default AOE_STORAGE_F32 */
-    int lowercase;       /* 1: lowercase texts before words are looked up; default 0 */
-    int force;           /* 1: replace a model in the output directory */
+    /* stored type of the token embeddings of the output; default AOE_EMBEDDING_STORAGE_AUTO */
+    aoe_embedding_storage embedding_storage;
+    int lowercase; /* 1: lowercase texts before words are looked up; default 0 */
+    int force;     /* 1: replace a model in the output directory */
 } aoe_word_vectors_options;
 
 AOE_API void aoe_word_vectors_options_defaults(aoe_word_vectors_options *o);

@@ -228,14 +228,15 @@ static int open_models(averaging *a, aoe_context *ctx, const char *const *from, 
 }
 
 /* Writes the output model to the directory `to`. mean_rows computes the rows of its weights. */
-static int write_mean(averaging *a, const char *const *from, const char *to, aoe_storage storage, aoe_convert_result *result,
-                      aoe_error *err) {
+static int write_mean(averaging *a, const char *const *from, const char *to, const aoe_convert_options *o,
+                      aoe_convert_result *result, aoe_error *err) {
     aoei_model_contents contents;
     aoei_model_weight_reader unused;
     json_t *record = make_record(a, from);
     if (!record)
         return aoei_fail_nomem(err, a->n);
-    aoei_model_contents_of(&contents, &unused, a->models[0], record, storage);
+    aoei_model_contents_of(&contents, &unused, a->models[0], record, o->storage);
+    contents.embedding_storage = o->embedding_storage;
     contents.rows = &a->source;
     memcpy(contents.license_dir, a->license_dir, sizeof contents.license_dir);
     const int rc = aoei_convert_write(a->models[0], &contents, to, result, err);
@@ -260,6 +261,7 @@ int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char 
     aoe_convert_options_defaults(&options);
     if (o) {
         options.storage = o->storage;
+        options.embedding_storage = o->embedding_storage;
         options.force = o->force;
     }
     averaging a = {.source = {.rows = mean_rows}, .n = n};
@@ -273,7 +275,7 @@ int aoe_average(aoe_context *ctx, const char *const *from, size_t n, const char 
     for (size_t i = 0; i < AOEI_LICENSE_FILES && !rc; i++)
         rc = choose_license(&a, i, from, to, err);
     if (!rc)
-        rc = write_mean(&a, from, to, options.storage, result, err);
+        rc = write_mean(&a, from, to, &options, result, err);
     free_averaging(&a);
     return rc;
 }

@@ -35,6 +35,19 @@ int aoei_check_new_model(const char *to, aoe_storage storage, int force, aoe_err
     return rc ? rc : aoei_check_writable_dir(to, err);
 }
 
+/* Returns AOE_EARG if `embeddings` is not a value of the enum, or if it requires another storage type of the weights. */
+static int check_embedding_storage(aoe_storage storage, aoe_embedding_storage embeddings, aoe_error *err) {
+    if (embeddings == AOE_EMBEDDING_STORAGE_AUTO || (embeddings == AOE_EMBEDDING_STORAGE_INT4 && storage == AOE_STORAGE_INT8))
+        return 0;
+    if (embeddings == AOE_EMBEDDING_STORAGE_INT4)
+        return aoei_fail(
+            err, AOE_EARG,
+            "AOE_EMBEDDING_STORAGE_INT4 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage; change one of them");
+    return aoei_fail(err, AOE_EARG,
+                     "options.embedding_storage is %d; use AOE_EMBEDDING_STORAGE_AUTO or AOE_EMBEDDING_STORAGE_INT4",
+                     (int)embeddings);
+}
+
 int aoei_check_base_kept(const aoe_model *m, const char *to, aoe_error *err) {
     if (!m->files.base_dir || !aoei_path_within(m->files.base_dir, to))
         return 0;
@@ -52,7 +65,8 @@ int aoei_convert_check(const char *from, const char *to, const aoe_convert_optio
         return aoei_fail(err, aoei_is_dir(from) ? AOE_EARG : AOE_ENOENT,
                          "%s: there are no adapters to merge; give a directory that contains %s and no config.json", from,
                          AOEI_PEFT_CONFIG);
-    return aoei_check_new_model(to, o->storage, o->force, err);
+    const int rc = check_embedding_storage(o->storage, o->embedding_storage, err);
+    return rc ? rc : aoei_check_new_model(to, o->storage, o->force, err);
 }
 
 /* Sets *r to the storage types and the sizes of the input model m and of the output model. */
@@ -60,7 +74,7 @@ static void fill_result(aoe_convert_result *r, const aoe_model *m, const aoei_mo
     const aoei_encoder_config *c = output->config;
     const aoe_storage storage = output->storage;
     *r = (aoe_convert_result){.from = m->files.storage,
-                              .to = aoei_storage_name(storage),
+                              .to = aoei_storage_name(storage, output->embedding_storage),
                               .parameters = aoei_base_count(c),
                               .bytes_from = m->files.stored_bytes,
                               .layers_from = m->config.layers,
@@ -70,7 +84,9 @@ static void fill_result(aoe_convert_result *r, const aoe_model *m, const aoei_mo
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (!slot.absent && !slot.adapter)
+        if (slot.table && output->embedding_storage == AOE_EMBEDDING_STORAGE_INT4)
+            r->bytes_stored += aoei_int4_storage_bytes(slot.rows, slot.cols);
+        else if (!slot.absent && !slot.adapter)
             r->bytes_stored += aoei_storage_bytes(slot.pooled ? AOE_STORAGE_F32 : storage, slot.rows, slot.cols, slot.vector);
     }
 }
@@ -126,6 +142,7 @@ static int write_truncated(const aoe_model *m, const char *to, const aoe_convert
     aoei_truncated_model t;
     aoei_reduced_vocabulary v = {.rows = 0};
     aoei_model_contents_of(&contents, &rows, m, m->files.record, o->storage);
+    contents.embedding_storage = o->embedding_storage;
     int rc = aoei_truncated_create(&t, &contents, m, o, err);
     if (!rc && reduces)
         rc = reduce_vocabulary(&t, &v, m, o, err);

@@ -332,7 +332,11 @@ static void word_rows(aoei_weight_reader *source, float *to, size_t slot, size_t
 static int write_model(aoe_context *ctx, reader *r, const char *to, const aoe_word_vectors_options *o, aoe_error *err) {
     aoei_encoder_config config;
     aoei_settings settings = {.pooling_from = "default", .max_length_from = "default", .prompt = aoei_strdup("")};
-    aoei_model_contents contents = {.config = &config, .settings = &settings, .rows = &r->source, .storage = o->storage};
+    aoei_model_contents contents = {.config = &config,
+                                    .settings = &settings,
+                                    .rows = &r->source,
+                                    .storage = o->storage,
+                                    .embedding_storage = o->embedding_storage};
     aoe_tokenizer *tokenizer = NULL;
     json_t *json = json_pack("{s:s, s:I, s:I, s:b}", "model_type", "model2vec", "hidden_size", (json_int_t)r->dims,
                              "vocab_size", (json_int_t)r->n, "normalize", 0);
@@ -363,7 +367,10 @@ int aoe_word_vectors(aoe_context *ctx, const char *path, const char *to, const a
                      aoe_word_vectors_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, path, to);
     AOEI_OPTIONS(aoe_word_vectors_options, o, err);
-    const aoe_convert_options output = {.struct_size = sizeof(aoe_convert_options), .storage = o->storage, .force = o->force};
+    const aoe_convert_options output = {.struct_size = sizeof(aoe_convert_options),
+                                        .storage = o->storage,
+                                        .embedding_storage = o->embedding_storage,
+                                        .force = o->force};
     reader r = {.dims = 0};
     aoei_json_init();
     const int existed = aoei_exists(to);

@@ -2,12 +2,14 @@
  * Decides how each weight is placed in memory, and converts weights if necessary. A weight is used directly in the mapped file
  * if the operations support its data type and its alignment. All operations support aligned float32. Matmuls also support bf16,
  * and int8 with one scale per row. Frozen weights that are used only in bf16 matmuls are converted to bf16 once, because
- * otherwise every matmul would round them to bf16 again. The results are equal. All other weights are converted to float32. The
- * conversions run on all threads.
+ * otherwise every matmul would round them to bf16 again. The results are equal. int4 token embeddings that are not trained are
+ * unpacked to int8, whose values and scales are equal. All other weights are converted to float32. The conversions run on all
+ * threads.
  */
 #include "model/weight_placement.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/context.h"
@@ -52,6 +54,8 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
         return stored == AOEI_ST_F32 && aligned ? mapped(AOEI_F32) : converted(AOEI_F32, slot);
     if (stored == AOEI_ST_I8 && aligned && ((operand && convertible) || table))
         return mapped(AOEI_I8);
+    if (stored == AOEI_ST_I4 && (table || (mode->packed && (!slot->linear || convertible)))) /* always token embeddings */
+        return converted(AOEI_I8, slot);
     if (mode->eight_bit && frozen && slot->linear && convertible)
         return converted(AOEI_I8, slot);
     if (stored == AOEI_ST_BF16 && aligned &&
@@ -75,12 +79,24 @@ typedef struct conversion {
     const block *blocks; /* one per task, borrowed */
 } conversion;
 
+/* Unpacks rows of an int4 matrix to the int8 tensor `to`. first: index of the first row in the matrix. */
+static void unpack_rows(aoei_tensor to, const aoei_st_tensor *from, size_t first) {
+    const size_t bytes = aoei_int4_bytes(to.cols);
+    for (size_t r = 0; r < to.rows; r++)
+        aoei_int4_unpack(aoei_tensor_at(to, r, 0), from->data + (first + r) * bytes, to.cols);
+    memcpy((float *)(uintptr_t)to.scale, from->scale->data + first * sizeof(float), to.rows * sizeof(float));
+}
+
 /* Converts the rows of block `task` to the data type that the weight has in memory. */
 static void convert_task(void *arg, size_t task, size_t worker) {
     const conversion *j = arg;
     const block *b = &j->blocks[task];
     const aoei_tensor to = aoei_tensor_rows(j->m->weights[b->slot], b->first, b->rows);
     const aoei_st_tensor *from = j->m->files.tensors[b->slot];
+    if (to.type == AOEI_I8 && from->dtype == AOEI_ST_I4) {
+        unpack_rows(to, from, b->first);
+        return;
+    }
     float *values = to.type == AOEI_F32 ? to.data : aoei_worker_scratch(j->m->ctx, worker);
     aoei_st_rows_to_float(values, from, b->first, b->rows);
     if (to.type == AOEI_BF16)
@@ -116,8 +132,11 @@ static int convert(const aoe_model *m, const unsigned char *to_convert, aoe_erro
     return 0;
 }
 
-/* Returns 1 if the data and the scales of a stored tensor are aligned to the size of their elements. */
+/* Returns 1 if the data and the scales of a stored tensor are aligned to the size of their elements. An int4 tensor is never
+ * read directly from the file, so its alignment is not considered. */
 static int is_aligned(const aoei_st_tensor *t) {
+    if (t->dtype == AOEI_ST_I4)
+        return 1;
     return (uintptr_t)t->data % aoei_st_dtype_size(t->dtype) == 0 &&
            (t->dtype != AOEI_ST_I8 || (uintptr_t)t->scale->data % sizeof(float) == 0);
 }

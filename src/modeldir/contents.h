@@ -37,7 +37,8 @@ typedef struct aoei_model_contents {
     const char *license_dir[AOEI_LICENSE_FILES];
     int only_adapters;   /* 1: a directory of adapters is written; 0: a complete model is written, with adapters merged */
     aoe_storage storage; /* data type of the weights of a complete model */
-    int limits_logged;   /* 1: the features that other programs do not support were already logged */
+    aoe_embedding_storage embedding_storage; /* data type of its token embeddings */
+    int limits_logged;                       /* 1: the features that other programs do not support were already logged */
 } aoei_model_contents;
 
 #endif

@@ -142,6 +142,11 @@ const char *aoei_tokenizer_limit(const aoei_encoder_config *c, const aoe_tokeniz
                : NULL;
 }
 
+/* Returns the part of a sentence about int8 weights that describes int4 token embeddings, or "". */
+static const char *int4_embeddings(const aoei_model_contents *m) {
+    return m->embedding_storage == AOE_EMBEDDING_STORAGE_INT4 ? " and the token embeddings as int4, both" : "";
+}
+
 /* Appends the sections about the use of the model in aoe and in other programs, and about features that other programs do not
  * support. */
 static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *dir) {
@@ -174,9 +179,12 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *di
     if (limitation == limits && !aoei_settings_unsupported(s))
         put(b, "sentence-transformers opens the directory without an error, but its embeddings differ.\n");
     if (storage == AOE_STORAGE_INT8)
-        put(b, "\nThe weights are stored as int8 with one scale per row, which other programs (transformers,\n"
-               "sentence-transformers, text-embeddings-inference) cannot read. For them, write a copy of the model\n"
-               "with float32 weights (`aoe convert`).\n");
+        aoei_buffer_printf(
+            b,
+            "\nThe weights are stored as int8%s with one scale per row, which other programs (transformers,\n"
+            "sentence-transformers, text-embeddings-inference) cannot read. For them, write a copy of the model\n"
+            "with float32 weights (`aoe convert`).\n",
+            int4_embeddings(m));
 }
 
 /* Returns the last component of a path as a single line, or NULL if out of memory. The caller frees the string with
@@ -285,9 +293,11 @@ static void put_cross_encoder_use(aoei_buffer *b, const aoei_model_contents *m) 
         put(b,
             "\nsentence-transformers computes other scores, because it does not support prompts with text after `{text}`.\n");
     if (m->storage == AOE_STORAGE_INT8)
-        put(b,
-            "\n## Limits\n\nThe weights are stored as int8 with one scale per row, which other programs cannot read. For them, "
-            "write a copy of\nthe model with float32 weights (`aoe convert`).\n");
+        aoei_buffer_printf(
+            b,
+            "\n## Limits\n\nThe weights are stored as int8%s with one scale per row, which other programs cannot read. For them, "
+            "write a copy of\nthe model with float32 weights (`aoe convert`).\n",
+            int4_embeddings(m));
 }
 
 int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *err) {

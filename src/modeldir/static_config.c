@@ -77,6 +77,12 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
                          "%s: tensor '%s' in addition to '%s' is not supported in a static model; export the model without "
                          "vocabulary quantization",
                          aoei_safetensors_path(file, other), other->name, t->name);
+    if (t->dtype == AOEI_ST_U8 && is_missing(*config, "hidden_size"))
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: tensor '%s' is U8, but hidden_size is missing in config.json; copy the config.json that belongs to "
+            "the model, or convert the model again",
+            aoei_safetensors_path(file, t), t->name);
     aoei_json_init();
     if (!*config)
         *config = json_object();

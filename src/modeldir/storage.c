@@ -177,8 +177,8 @@ static const struct {
     [AOE_STORAGE_INT8] = {"I8", "float32", AOEI_ST_I8}, /* the values are converted to float32 when they are read */
 };
 
-const char *aoei_storage_name(aoe_storage s) {
-    return types[s].name;
+const char *aoei_storage_name(aoe_storage s, aoe_embedding_storage embeddings) {
+    return embeddings == AOE_EMBEDDING_STORAGE_INT4 ? "I8, token embeddings I4" : types[s].name;
 }
 
 const char *aoei_storage_torch_dtype(aoe_storage s) {

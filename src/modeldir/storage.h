@@ -43,7 +43,8 @@ int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_erro
  * must contain 8. Values of -8, which are also invalid, are found by aoei_weights_check. Errors: AOE_EFORMAT, AOE_ENUMERIC. */
 int aoei_int4_check(const aoei_safetensors *s, const aoei_st_tensor *t, size_t cols, aoe_error *err);
 
-const char *aoei_storage_name(aoe_storage s); /* "F32", "BF16" or "I8", as in aoe_model_info; static */
+/* Returns the name of a storage type in aoe_model_info: "F32", "BF16", "I8", or the name of I8 with int4 token embeddings. */
+const char *aoei_storage_name(aoe_storage s, aoe_embedding_storage embeddings);
 const char *
 aoei_storage_torch_dtype(aoe_storage s); /* torch_dtype in config.json: "float32" (also for int8) or "bfloat16"; static */
 /* Returns the size in bytes of a stored tensor of shape [rows, cols], including its scales. vector: 1 if the tensor is not a

@@ -296,11 +296,12 @@ static void converting_without_memory(void **state) {
          *made = test_path(dir, "made");
     assert_int_equal(aoei_make_dir(from, NULL), 0);
     test_model_write(from, &(test_model_spec){.pooler = 1, .prefix = "bert."});
-    assert_int_equal(
-        aoe_convert(ctx, from, to,
-                    &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_INT8}, NULL,
-                    NULL),
-        0);
+    assert_int_equal(aoe_convert(ctx, from, to,
+                                 &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options),
+                                                        .storage = AOE_STORAGE_INT8,
+                                                        .embedding_storage = AOE_EMBEDDING_STORAGE_INT4},
+                                 NULL, NULL),
+                     0);
     int64_t live = aoei_alloc_live();
     for (uint64_t n = 1;; n++) {
         aoei_alloc_fail_at(n);

@@ -206,10 +206,13 @@ static void writes_peft_files(void **state) {
  * base model. */
 static void accepts_any_storage_type(void **state) {
     (void)state;
-    for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8; storage++) {
+    for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int4 token embeddings */
+        const int int4 = storage > AOE_STORAGE_INT8;
         char *base, *adapters, *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide"),
                                *merged = test_path(test_dir, "merged");
-        const aoe_convert_options to_narrow = {.struct_size = sizeof(aoe_convert_options), .storage = (aoe_storage)storage},
+        const aoe_convert_options to_narrow = {.struct_size = sizeof(aoe_convert_options),
+                                               .storage = int4 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
+                                               .embedding_storage = (aoe_embedding_storage)int4},
                                   to_wide = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32};
         write_both(2, NULL, &base, &adapters);
         assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_narrow, NULL, NULL), 0);
@@ -229,7 +232,7 @@ static void accepts_any_storage_type(void **state) {
                 assert_true(equal(&x, &y));
                 const aoei_tensor q = a->weights[aoei_layer_slot(1, AOEI_LW_Q)], f = b->weights[aoei_layer_slot(1, AOEI_LW_Q)];
                 if (!packed) {
-                    assert_int_equal(q.type, storage == AOE_STORAGE_INT8 ? AOEI_I8 : AOEI_BF16);
+                    assert_int_equal(q.type, storage >= AOE_STORAGE_INT8 ? AOEI_I8 : AOEI_BF16);
                     /* the weight f belongs to the base model `wide`, which is stored in float32 and converted to the data type
                      * of the computation */
                     assert_int_equal(f.type, dtype == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32);

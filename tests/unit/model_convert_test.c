@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the conversion of model directories. Weights must be rounded correctly to every storage type. Conversions that lose no
- * information must give equal bytes. Other files and settings must be copied. Malformed int8 files must be rejected.
+ * information must give equal bytes. Other files and settings must be copied. Malformed int8 and int4 files must be rejected.
  */
 #include <float.h>
 #include <math.h>
@@ -24,6 +24,24 @@
 #include "model/weight_view.h"
 
 #define MATRIX "encoder.layer.0.output.dense.weight" /* [8, 12] */
+#define TABLE  "embeddings.word_embeddings.weight"   /* [16, 8] */
+
+/* int8 with int4 token embeddings, in addition to the values of aoe_storage */
+enum { INT4_EMBEDDINGS = AOE_STORAGE_INT8 + 1 };
+
+/* Returns options that select a storage type: a value of aoe_storage or INT4_EMBEDDINGS. */
+static aoe_convert_options options_of(int storage) {
+    const int int4 = storage == INT4_EMBEDDINGS;
+    return (aoe_convert_options){.struct_size = sizeof(aoe_convert_options),
+                                 .storage = int4 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
+                                 .embedding_storage = int4 ? AOE_EMBEDDING_STORAGE_INT4 : AOE_EMBEDDING_STORAGE_AUTO};
+}
+
+/* Returns the name of a storage type in the result of a conversion. */
+static const char *name_of(int storage) {
+    const aoe_convert_options o = options_of(storage);
+    return aoei_storage_name(o.storage, o.embedding_storage);
+}
 
 /* Creates the model test_dir/in. Each of its settings has a value. Returns the path of the model, which the caller frees. */
 static char *make_input(const test_model_spec *spec) {
@@ -37,14 +55,14 @@ static char *make_input(const test_model_spec *spec) {
     return in;
 }
 
-static aoe_convert_result convert(const char *from, const char *to, aoe_storage storage) {
+static aoe_convert_result convert(const char *from, const char *to, int storage) {
     char *a = test_path(test_dir, from), *b = test_path(test_dir, to);
+    const aoe_convert_options o = options_of(storage);
     aoe_convert_result r;
     aoe_error err;
-    if (aoe_convert(test_model_context, a, b,
-                    &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options), .storage = storage}, &r, &err))
+    if (aoe_convert(test_model_context, a, b, &o, &r, &err))
         fail_msg("%s", err.message);
-    assert_string_equal(r.to, aoei_storage_name(storage));
+    assert_string_equal(r.to, name_of(storage));
     free(a);
     free(b);
     return r;
@@ -122,19 +140,24 @@ static void save_extreme_weights(const aoe_model *m, const char *name) {
     free(values);
 }
 
-/* Rounds the row v [n] of a weight to the storage type, as the conversion must do. vector: 1 if the weight is a vector; 0 if it
- * is a matrix. */
-static void round_row(float *v, size_t n, aoe_storage storage, int vector) {
+/* Rounds the row v [n] of a weight to the storage type, as the conversion must do. */
+static void round_row(float *v, size_t n, int storage, const aoei_slot *slot) {
+    const int scaled = storage >= AOE_STORAGE_INT8 && !slot->vector;
     int8_t q[TEST_VOCAB * TEST_INTERMEDIATE];
-    const float scale = storage == AOE_STORAGE_INT8 && !vector ? aoei_int8_row(q, v, n) : 0;
+    unsigned char packed[TEST_VOCAB * TEST_INTERMEDIATE / 2 + 1];
+    float scale = 0;
+    if (scaled && slot->table && storage == INT4_EMBEDDINGS) {
+        scale = aoei_int4_row(packed, v, n);
+        aoei_int4_unpack(q, packed, n);
+    } else if (scaled) {
+        scale = aoei_int8_row(q, v, n);
+    }
     for (size_t i = 0; i < n; i++)
-        v[i] = storage == AOE_STORAGE_BF16              ? aoei_bf16_to_f32(aoei_bf16_from_f32(v[i]))
-               : storage == AOE_STORAGE_INT8 && !vector ? (float)q[i] * scale
-                                                        : v[i];
+        v[i] = storage == AOE_STORAGE_BF16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(v[i])) : scaled ? (float)q[i] * scale : v[i];
 }
 
 /* Asserts that each weight of the model test_dir/to is the weight of test_dir/from rounded to the storage type. */
-static void check_rounded(const char *from, const char *to, aoe_storage storage) {
+static void check_rounded(const char *from, const char *to, int storage) {
     aoe_model *a = open_model(from), *b = open_model(to);
     for (size_t i = 0; i < aoei_slot_count(&a->config); i++) {
         float x[TEST_VOCAB * TEST_INTERMEDIATE], y[TEST_VOCAB * TEST_INTERMEDIATE];
@@ -144,10 +167,10 @@ static void check_rounded(const char *from, const char *to, aoe_storage storage)
         aoei_tensor_read(test_model_context, x, t);
         aoei_tensor_read(test_model_context, y, b->weights[i]);
         for (size_t r = 0; r < t.rows; r++)
-            round_row(x + r * t.cols, t.cols, storage, slot.vector);
+            round_row(x + r * t.cols, t.cols, storage, &slot);
         assert_memory_equal(x, y, t.rows * t.cols * sizeof *x);
     }
-    assert_string_equal(b->files.storage, aoei_storage_name(storage));
+    assert_string_equal(b->files.storage, name_of(storage));
     aoe_model_close(a);
     aoe_model_close(b);
 }
@@ -159,16 +182,16 @@ static void round_trips_are_exact(void **state) {
     aoe_model *m = open_model("in");
     save_extreme_weights(m, "extreme");
     aoe_model_close(m);
-    for (int s = AOE_STORAGE_F32; s <= AOE_STORAGE_INT8; s++) {
+    for (int s = AOE_STORAGE_F32; s <= INT4_EMBEDDINGS; s++) {
         char first[8], again[8], as_f32[8], back[8];
         snprintf(first, sizeof first, "a%d", s);
         snprintf(again, sizeof again, "b%d", s);
         snprintf(as_f32, sizeof as_f32, "c%d", s);
         snprintf(back, sizeof back, "d%d", s);
-        const aoe_convert_result stored = convert("extreme", first, (aoe_storage)s);
+        const aoe_convert_result stored = convert("extreme", first, s);
         assert_string_equal(stored.from, "F32");
-        check_rounded("extreme", first, (aoe_storage)s);
-        const aoe_convert_result copied = convert(first, again, (aoe_storage)s);
+        check_rounded("extreme", first, s);
+        const aoe_convert_result copied = convert(first, again, s);
         assert_int_equal(copied.bytes_from, copied.bytes_stored);
         assert_int_equal(copied.bytes_from, stored.bytes_stored);
         assert_string_equal(copied.from, copied.to);
@@ -176,7 +199,7 @@ static void round_trips_are_exact(void **state) {
         const aoe_convert_result widened = convert(first, as_f32, AOE_STORAGE_F32);
         assert_int_equal(widened.bytes_stored, 4 * widened.parameters);
         check_rounded(first, as_f32, AOE_STORAGE_F32);
-        convert(as_f32, back, (aoe_storage)s);
+        convert(as_f32, back, s);
         expect_equal_files(first, back, 1);
         expect_equal_files("extreme", as_f32, s == AOE_STORAGE_F32);
     }
@@ -204,12 +227,13 @@ static void expect_text(const char *name, const char *file, const char *fragment
 static void copies_files_and_settings(void **state) {
     (void)state;
     static const char *const torch[] = {"\"torch_dtype\": \"float32\"", "\"torch_dtype\": \"bfloat16\"",
-                                        "\"torch_dtype\": \"float32\""};
+                                        "\"torch_dtype\": \"float32\"", "\"torch_dtype\": \"float32\""};
     free(make_input(&(test_model_spec){.pooler = 1, .shards = 2, .dtype = AOEI_ST_F16}));
-    for (int s = AOE_STORAGE_F32; s <= AOE_STORAGE_INT8; s++) {
+    for (int s = AOE_STORAGE_F32; s <= INT4_EMBEDDINGS; s++) {
+        const int int8 = s >= AOE_STORAGE_INT8;
         char to[8];
         snprintf(to, sizeof to, "%d", s);
-        assert_string_equal(convert("in", to, (aoe_storage)s).from, "F16");
+        assert_string_equal(convert("in", to, s).from, "F16");
         aoe_model *m = open_model(to);
         assert_int_equal(m->settings.pooling, AOE_POOLING_CLS_LAST_AVG);
         assert_string_equal(m->settings.prompt, "q: {text}");
@@ -232,21 +256,21 @@ static void copies_files_and_settings(void **state) {
         expect_text(to, "config.json", torch[s], 1);
         expect_text(to, "config.json", "\"note\": \"kept\"", 1);
         /* sentence-transformers must reject int8 weights, because it does not apply their scales */
-        expect_text(to, "modules.json", "sentence_transformers.models.Pooling", s != AOE_STORAGE_INT8);
-        expect_text(to, "modules.json", "sentence_transformers.models.AoeInt8", s == AOE_STORAGE_INT8);
+        expect_text(to, "modules.json", "sentence_transformers.models.Pooling", !int8);
+        expect_text(to, "modules.json", "sentence_transformers.models.AoeInt8", int8);
         expect_text(to, "vocab.txt", "[CLS]", 1);
-        expect_text(to, "README.md", "with float32 weights (`aoe convert`)", s == AOE_STORAGE_INT8);
-        expect_text(to, "README.md", "from sentence_transformers import", s != AOE_STORAGE_INT8);
+        expect_text(to, "README.md", "with float32 weights (`aoe convert`)", int8);
+        expect_text(to, "README.md", "from sentence_transformers import", !int8);
+        expect_text(to, "README.md", "the token embeddings as int4", s == INT4_EMBEDDINGS);
     }
 }
 
-/* Tests that a model with int8 weights and its conversion to float32 give equal embeddings. */
-static void int8_embeds_like_its_float32_conversion(void **state) {
-    (void)state;
-    static const char *const names[] = {"int8", "f32"};
+/* Tests that a model with the storage type and its conversion to float32 give equal embeddings. */
+static void expect_equal_embeddings(int storage) {
+    static const char *const names[] = {"small", "f32"};
     free(make_input(NULL));
-    convert("in", "int8", AOE_STORAGE_INT8);
-    convert("int8", "f32", AOE_STORAGE_F32);
+    convert("in", "small", storage);
+    convert("small", "f32", AOE_STORAGE_F32);
     float v[2][TEST_HIDDEN];
     for (int i = 0; i < 2; i++) {
         char *path = test_path(test_dir, names[i]);
@@ -262,11 +286,22 @@ static void int8_embeds_like_its_float32_conversion(void **state) {
                                         &plan, NULL),
                          0);
         assert_int_equal(plan.weights, m->files.stored_bytes);
+        assert_int_equal(m->weights[AOEI_W_WORD].type, i == 0 && storage == INT4_EMBEDDINGS ? AOEI_I8 : AOEI_F32);
         aoe_embedder_destroy(e);
         aoe_model_close(m);
         free(path);
     }
     assert_memory_equal(v[0], v[1], sizeof v[0]);
+}
+
+static void int8_embeds_like_its_float32_conversion(void **state) {
+    (void)state;
+    expect_equal_embeddings(AOE_STORAGE_INT8);
+}
+
+static void int4_embeds_like_its_float32_conversion(void **state) {
+    (void)state;
+    expect_equal_embeddings(INT4_EMBEDDINGS);
 }
 
 static void count_warning(void *user, aoe_log_level level, const char *message) {
@@ -296,7 +331,15 @@ static void checks_the_request(void **state) {
     o.storage = (aoe_storage)3;
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
     FRAGMENT(err, "options.storage is 3; use AOE_STORAGE_F32");
+    o.storage = AOE_STORAGE_BF16;
+    o.embedding_storage = AOE_EMBEDDING_STORAGE_INT4;
+    assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
+    FRAGMENT(err, "AOE_EMBEDDING_STORAGE_INT4 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage");
+    o.embedding_storage = (aoe_embedding_storage)2;
     o.storage = AOE_STORAGE_INT8;
+    assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
+    FRAGMENT(err, "options.embedding_storage is 2; use AOE_EMBEDDING_STORAGE_AUTO");
+    o.embedding_storage = AOE_EMBEDDING_STORAGE_AUTO;
     assert_int_equal(aoe_convert(ctx, in, in, &o, NULL, &err), AOE_EARG);
     FRAGMENT(err, "the same directory; choose another output, or use options.force");
     assert_int_equal(aoe_convert(ctx, none, out, &o, NULL, &err), AOE_ENOENT);
@@ -380,14 +423,36 @@ static void rewrite(const char *from, const damage *d) {
     free(path);
 }
 
+typedef struct malformed {
+    damage d;
+    int code;             /* expected code of the error */
+    const char *fragment; /* expected part of its message */
+} malformed;
+
+/* Asserts that a model with the storage type is rejected after the change c. index: number of the case. */
+static void expect_malformed(int storage, const malformed *c, size_t index) {
+    char *small = test_path(test_dir, "small"), *out = test_path(test_dir, "out");
+    aoe_model *m;
+    aoe_error err;
+    convert("in", "small", storage);
+    rewrite("small", &c->d);
+    const int code = aoe_model_open(&m, test_model_context, small, NULL, &err);
+    if (code != c->code)
+        fail_msg("case %zu: found code %d (%s), expected code %d", index, code, code ? err.message : "no error", c->code);
+    assert_null(m);
+    FRAGMENT(err, "/small/model.safetensors: ");
+    FRAGMENT(err, c->fragment);
+    assert_int_equal(aoe_convert(test_model_context, small, out, NULL, NULL, &err), c->code);
+    assert_false(aoei_exists(out));
+    assert_int_equal(aoei_remove_tree(small, NULL), 0);
+    free(small);
+    free(out);
+}
+
 static void rejects_malformed_int8(void **state) {
     (void)state;
     static const float bad[] = {-0x1p-20f, NAN, INFINITY, 0x1p122f};
-    static const struct {
-        damage d;
-        int code;
-        const char *fragment;
-    } cases[] = {
+    static const malformed cases[] = {
         {{MATRIX "_scale", .drop = 1}, AOE_EFORMAT, "the scales '" MATRIX "_scale' of the I8 tensor '" MATRIX "' are missing"},
         {{MATRIX "_scale", .name = "other"}, AOE_EFORMAT, "are missing"},
         {{MATRIX "_scale", .dtype = AOEI_ST_F16, .n_dims = 1, .shape = {8}},
@@ -421,23 +486,9 @@ static void rejects_malformed_int8(void **state) {
          AOE_EUNSUPPORTED,
          "is an I8 tensor of 1 dimensions; I8 is supported only for matrices"},
     };
-    char *in = make_input(&(test_model_spec){.pooler = 1}), *small = test_path(test_dir, "small"),
-         *out = test_path(test_dir, "out");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        aoe_model *m;
-        aoe_error err;
-        convert("in", "small", AOE_STORAGE_INT8);
-        rewrite("small", &cases[i].d);
-        const int code = aoe_model_open(&m, test_model_context, small, NULL, &err);
-        if (code != cases[i].code)
-            fail_msg("case %zu: found code %d (%s), expected code %d", i, code, code ? err.message : "no error", cases[i].code);
-        assert_null(m);
-        FRAGMENT(err, "/small/model.safetensors: ");
-        FRAGMENT(err, cases[i].fragment);
-        assert_int_equal(aoe_convert(test_model_context, small, out, NULL, NULL, &err), cases[i].code);
-        assert_false(aoei_exists(out));
-        assert_int_equal(aoei_remove_tree(small, NULL), 0);
-    }
+    free(make_input(&(test_model_spec){.pooler = 1}));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_malformed(AOE_STORAGE_INT8, &cases[i], i);
     /* In a file without int8 weights, the name of a tensor may end in _scale. The storage type of a file with F16 and int8
      * weights is reported as "mixed". */
     rewrite("in", &(damage){"pooler.dense.bias", .name = "head.logit_scale"});
@@ -447,9 +498,67 @@ static void rejects_malformed_int8(void **state) {
     aoe_model *m = open_model("small");
     assert_string_equal(m->files.storage, "mixed");
     aoe_model_close(m);
-    free(in);
+}
+
+static void rejects_malformed_int4(void **state) {
+    (void)state;
+    static const float bad[] = {-0x1p-20f, NAN, INFINITY, 0x1p126f};
+    static const malformed cases[] = {
+        {{TABLE "_scale", .drop = 1}, AOE_EFORMAT, "the scales '" TABLE "_scale' of the U8 tensor '" TABLE "' are missing"},
+        {{TABLE "_scale", .dtype = AOEI_ST_F16, .n_dims = 1, .shape = {16}},
+         AOE_EFORMAT,
+         "the data type of tensor '" TABLE "_scale' is F16, but scales must be F32"},
+        {{TABLE "_scale", .dtype = AOEI_ST_F32, .n_dims = 1, .shape = {15}},
+         AOE_EFORMAT,
+         "tensor '" TABLE "_scale' does not have the shape [16], one scale for each row of '" TABLE "'"},
+        {{TABLE "_scale", .value = &bad[0]}, AOE_EFORMAT, "_scale' contains -9.53674e-07 at element 3"},
+        {{TABLE "_scale", .value = &bad[1]}, AOE_ENUMERIC, "_scale' contains nan at element 3"},
+        {{TABLE "_scale", .value = &bad[2]}, AOE_ENUMERIC, "_scale' contains inf at element 3"},
+        {{TABLE "_scale", .value = &bad[3]},
+         AOE_ENUMERIC,
+         "_scale' contains 8.50706e+37 at element 3; a scale must not be negative, and 7 times the scale must be finite"},
+        {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {16, 8}},
+         AOE_EFORMAT,
+         "the U8 tensor '" TABLE "' does not have rows of 4 bytes, which contain 8 int4 values"},
+        {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 1, .shape = {16}}, AOE_EFORMAT, "does not have rows of 4 bytes"},
+        {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {15, 4}},
+         AOE_EFORMAT,
+         "tensor '" TABLE "_scale' does not have the shape [15]"},
+        {{TABLE, .dtype = AOEI_ST_I8, .n_dims = 2, .shape = {16, 4}},
+         AOE_EFORMAT,
+         "tensor '" TABLE "' has shape [16, 4], but config.json requires [16, 8]"},
+        {{TABLE, .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {16, 8}},
+         AOE_EFORMAT,
+         "the data type of tensor '" TABLE "' is F32, but it has scales ('" TABLE
+         "_scale'), which only I8 and U8 matrices have"},
+        {{TABLE, .byte = 0xf0},
+         AOE_EFORMAT,
+         "tensor '" TABLE "' contains -8 at row 1, column 2, but int4 values must be from -7 to 7"},
+        {{TABLE, .byte = 0x0f}, AOE_EFORMAT, "contains -8 at row 1, column 3, but int4 values must be from -7 to 7"},
+        /* only token embeddings may be int4 */
+        {{MATRIX, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {8, 6}},
+         AOE_EFORMAT,
+         "tensor '" MATRIX "' has shape [8, 6], but config.json requires [8, 12]"},
+        {{MATRIX, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {8, 12}},
+         AOE_EUNSUPPORTED,
+         "the data type of tensor '" MATRIX "' is U8; weights must be F32, F16, BF16, I8 matrices with scales, or U8 token "
+         "embeddings with scales"},
+    };
+    free(make_input(&(test_model_spec){.pooler = 1}));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_malformed(INT4_EMBEDDINGS, &cases[i], i);
+    convert("in", "small", INT4_EMBEDDINGS);
+    char *small = test_path(test_dir, "small"), *file = test_path(small, "model.safetensors");
+    size_t size;
+    char *data = test_read(file, &size);
+    free(test_write(small, "model.safetensors", data, size - 1));
+    aoe_model *m;
+    aoe_error err;
+    assert_int_equal(aoe_model_open(&m, test_model_context, small, NULL, &err), AOE_EFORMAT);
+    FRAGMENT(err, "the file is truncated");
+    free(data);
+    free(file);
     free(small);
-    free(out);
 }
 
 /* Tests weights with values that bf16 or int8 cannot represent. The conversion to bf16 or int8 must be rejected before a
@@ -462,7 +571,7 @@ static void rejects_values_out_of_range(void **state) {
         rewrite("in", &(damage){pooler ? "pooler.dense.weight" : MATRIX, .value = pooler ? &nan : &most});
         for (int s = AOE_STORAGE_BF16; s <= AOE_STORAGE_INT8; s++) {
             aoe_error err;
-            const aoe_convert_options o = {.struct_size = sizeof(aoe_convert_options), .storage = (aoe_storage)s};
+            const aoe_convert_options o = options_of(s);
             assert_int_equal(aoe_convert(test_model_context, in, out, &o, NULL, &err), AOE_ENUMERIC);
             FRAGMENT(err, pooler ? "tensor 'pooler.dense.weight' contains nan" : "tensor '" MATRIX "' contains 3.40282e+38");
             FRAGMENT(err, "store this model as f32");
@@ -482,8 +591,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(round_trips_are_exact, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(copies_files_and_settings, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(int8_embeds_like_its_float32_conversion, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(int4_embeds_like_its_float32_conversion, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(checks_the_request, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(rejects_malformed_int8, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(rejects_malformed_int4, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(rejects_values_out_of_range, test_dir_set_up, test_dir_tear_down),
     };
     test_use_memory();

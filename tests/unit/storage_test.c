@@ -250,7 +250,8 @@ static void packs_int4_rows(void **state) {
 
 static void names_and_sizes(void **state) {
     (void)state;
-    assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8), "I8");
+    assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8, AOE_EMBEDDING_STORAGE_AUTO), "I8");
+    assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8, AOE_EMBEDDING_STORAGE_INT4), "I8, token embeddings I4");
     assert_string_equal(aoei_storage_torch_dtype(AOE_STORAGE_BF16), "bfloat16");
     assert_string_equal(aoei_storage_torch_dtype(AOE_STORAGE_INT8), "float32");
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_F32, 3, 5, 0), 60);

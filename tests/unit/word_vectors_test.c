@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests static models that are created from text files of word vectors. The tests cover the file formats, the splitting of
- * texts into words, the mean of the vectors of known words, every storage type, rejected files, and failed allocations.
+ * texts into words, the mean of the vectors of known words, every storage type, malformed int4 models, rejected files, and
+ * failed allocations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "aoe_train.h"
 #include "base/dir.h"
 #include "base/path.h"
+#include "modeldir/safetensors.h"
 
 static char *dir, *out;
 
@@ -142,16 +144,20 @@ static void file_formats(void **state) {
     aoe_word_vectors_result r;
     size_t packed_size;
     char *packed = test_gzip(text, strlen(text), &packed_size);
-    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage++) {
-        const aoe_word_vectors_options o = {
-            .struct_size = sizeof(aoe_word_vectors_options), .storage = (aoe_storage)storage, .force = 1};
+    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int4 embeddings */
+        const int int4 = storage > AOE_STORAGE_INT8;
+        const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options),
+                                            .storage = int4 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
+                                            .embedding_storage = (aoe_embedding_storage)int4,
+                                            .force = 1};
         free(test_write(dir, "v.txt.gz", packed, packed_size));
         convert_ok("v.txt.gz", NULL, &o, &r);
         assert_int_equal(r.words, 2);
         assert_int_equal(r.skipped, 3);
         float v[3];
         embed("the cat the", v);
-        assert_true(fabs((double)v[0] - 2) < 0.02 && fabs((double)v[1] - 3) < 0.02 && fabs((double)v[2] - 4) < 0.02);
+        const double most = int4 ? 0.2 : 0.02;
+        assert_true(fabs((double)v[0] - 2) < most && fabs((double)v[1] - 3) < most && fabs((double)v[2] - 4) < most);
     }
     free(packed);
     const aoe_word_vectors_options lower = {.struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
@@ -159,6 +165,57 @@ static void file_formats(void **state) {
     check("The CAT", 11, 2, 3, 2);
     convert_ok("two.txt", "12 7\n13 8\n", NULL, &r); /* a header line, then the word "13" with one component */
     assert_true(r.words == 1 && r.dims == 1);
+}
+
+/* Asserts that the model in `out` cannot be opened, and that the message contains `fragment`. */
+static void expect_closed(const char *fragment) {
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *m;
+    aoe_error err = {0};
+    assert_int_equal(aoe_model_open(&m, ctx, out, NULL, &err), AOE_EFORMAT);
+    if (!strstr(err.message, fragment))
+        fail_msg("\"%s\" does not contain \"%s\"", err.message, fragment);
+    aoe_context_destroy(ctx);
+}
+
+/* Tests int4 models whose rows have an odd number of values, 3. The unused half of the second byte of a row must contain 8. The
+ * number of values is in config.json, without which a static model of another type can be opened. */
+static void malformed_int4_models(void **state) {
+    (void)state;
+    const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options),
+                                        .storage = AOE_STORAGE_INT8,
+                                        .embedding_storage = AOE_EMBEDDING_STORAGE_INT4,
+                                        .force = 1};
+    aoe_error err;
+    aoe_word_vectors_options f32 = o;
+    f32.storage = AOE_STORAGE_F32;
+    assert_int_equal(convert("v.txt", vectors, &f32, NULL, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "requires AOE_STORAGE_INT8 in options.storage"));
+    convert_ok("v.txt", vectors, &o, NULL);
+    char *path = test_path(out, "model.safetensors");
+    size_t size;
+    char *data = test_read(path, &size);
+    aoei_safetensors *s;
+    assert_int_equal(aoei_safetensors_open_memory(&s, data, size, "m", NULL), 0);
+    const aoei_st_tensor *t = aoei_safetensors_find(s, "embeddings");
+    const size_t at = (size_t)((const char *)t->data - data);
+    assert_int_equal(t->dtype, AOEI_ST_U8);
+    assert_int_equal(t->shape[1], 2);
+    assert_int_equal((unsigned char)data[at + 3] >> 4, 8);
+    aoei_safetensors_close(s);
+    data[at + 3] = (char)((data[at + 3] & 15) | 0x90);
+    free(test_write(out, "model.safetensors", data, size));
+    expect_closed("the unused half of the last byte of row 1 of tensor 'embeddings' is 9 instead of 8");
+    free(data);
+    free(path);
+    convert_ok("v.txt", vectors, &o, NULL);
+    free(test_write_text(out, "config.json", "{\"model_type\": \"model2vec\", \"hidden_size\": 5}"));
+    expect_closed("the U8 tensor 'embeddings' does not have rows of 3 bytes, which contain 5 int4 values");
+    free(test_write_text(out, "config.json", "{}"));
+    expect_closed("tensor 'embeddings' is U8, but hidden_size is missing in config.json");
+    free(test_write_text(out, "config.json", "{\"hidden_size\": 3}"));
+    float v[3];
+    embed("the", v);
 }
 
 static void expect_rejected(const char *text, int code, const char *fragment) {
@@ -221,7 +278,8 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(means),          cmocka_unit_test(words_with_punctuation), cmocka_unit_test(file_formats),
+        cmocka_unit_test(means),          cmocka_unit_test(words_with_punctuation),
+        cmocka_unit_test(file_formats),   cmocka_unit_test(malformed_int4_models),
         cmocka_unit_test(rejected_files), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests_name("word_vectors", tests, set_up, tear_down);
