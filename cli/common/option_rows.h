@@ -16,6 +16,7 @@
 #define CLI_STORAGE_HELP                                                                                                       \
     "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                                 \
     "row, a format that only aoe can read)"
+#define CLI_INT4_REQUIRES "--embedding-dtype int4 requires --dtype int8"
 #define CLI_SHAPE_NAMES                                                                                                        \
     "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "      \
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
@@ -49,6 +50,13 @@
         .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16"),           \
         .noun = "data type",                                                                                                   \
         .help = "data type of computation: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, otherwise f32)"    \
+    }
+#define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                                   \
+    {                                                                                                                          \
+        .name = "embedding-dtype", .field = "embedding_storage", .kind = CLI_CHOICE, .value = "TYPE", target,                  \
+        .choices = CLI_CHOICES("auto", "int4"), .noun = "storage type",                                                        \
+        .help = "data type of the stored token embeddings: auto (the type of --dtype) or int4 (4 bits per weight and one "     \
+                "scale per row; requires --dtype int8)"                                                                        \
     }
 #define CLI_OPTION_FORCE(target)                                                                                               \
     { .name = "force", .kind = CLI_FLAG, target, .set = 1, .help = "replace an existing model in the output directory" }

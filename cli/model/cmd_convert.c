@@ -26,6 +26,7 @@ typedef struct options {
     const char *model;  /* model directory; NULL: the default model */
     const char *output; /* output directory; NULL: not given */
     int storage;        /* storage type of the weights, an aoe_storage; -1: not given */
+    int embeddings;     /* storage type of the token embeddings, an aoe_embedding_storage */
     aoe_convert_options convert;
     layer_list take;    /* value of --take-layers */
     cli_texts count_on; /* value of --count-on */
@@ -56,6 +57,7 @@ static int parse_layers(void *target, const char *text, aoe_error *err) {
 static const cli_option table[] = {
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
                        "f32 for word vectors and if another option changes the model; otherwise required"),
+    CLI_OPTION_EMBEDDING_STORAGE(.offset = offsetof(options, embeddings)),
     CLI_OPTION_OUTPUT(.offset = offsetof(options, output), "DIR", "output directory"),
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
     {.name = "model",
@@ -162,6 +164,8 @@ static int check_options(const options *o, const cli_args *args) {
         return code;
     if (o->storage < 0 && args->n && stat(args->operand[0], &st))
         return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
+    if (o->embeddings == AOE_EMBEDDING_STORAGE_INT4 && o->storage != AOE_STORAGE_INT8)
+        return cli_usage("convert", CLI_INT4_REQUIRES);
     if (is_file(args) && changes_shape(o))
         return cli_usage("convert", "options that change the shape of a model, such as --layers, do not apply to word vectors");
     if (o->storage < 0 && !is_file(args) && !changes_shape(o))
@@ -245,6 +249,7 @@ static int run_convert(const options *o, const char *dir, aoe_context *ctx) {
 static int run_vectors(const options *o, const char *path, aoe_context *ctx) {
     const aoe_word_vectors_options v = {.struct_size = sizeof(aoe_word_vectors_options),
                                         .storage = o->storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o->storage,
+                                        .embedding_storage = (aoe_embedding_storage)o->embeddings,
                                         .lowercase = o->lowercase,
                                         .force = o->convert.force};
     aoe_word_vectors_result r;
@@ -277,6 +282,7 @@ static int run_command(int argc, char **argv) {
         .about = "aoe convert DIR copies a model and stores the weights of the copy in another data type (--dtype).\n"
                  "All commands read all data types. The settings, the tokenizer and the training information in\n"
                  "aoe.json are copied. If the data type is not changed, the weights are copied without any change.\n"
+                 "--embedding-dtype int4 stores the token embeddings of an int8 model with 4 bits per value.\n"
                  "--layers and --dims truncate the model to its first layers and to the first components of its\n"
                  "embeddings. --take-layers selects layers by their indices. --vocabulary and --vocab-size remove\n"
                  "tokens from the vocabulary.\n"
@@ -284,6 +290,7 @@ static int run_command(int argc, char **argv) {
                  "contains one word and its vector per line, and may be compressed (.gz or .zst). The embedding of a\n"
                  "text is the mean of its word vectors; unknown words are skipped.\n",
         .examples = "  aoe convert model --dtype int8 -o small\n"
+                    "  aoe convert model --dtype int8 --embedding-dtype int4 -o smaller\n"
                     "  aoe convert small --dtype f32 -o for-others\n"
                     "  aoe convert model --layers 6 --dims 256 -o half\n"
                     "  aoe convert model --take-layers 0,2,4,6,8,10 -o student\n"
@@ -299,6 +306,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
         o.convert.storage = o.storage < 0 ? AOE_STORAGE_F32 : (aoe_storage)o.storage;
+        o.convert.embedding_storage = (aoe_embedding_storage)o.embeddings;
         o.convert.take_layers = o.take.n ? o.take.index : NULL;
         o.convert.n_take_layers = o.take.n;
         o.convert.count_on = o.count_on.item;

@@ -13,6 +13,7 @@ typedef struct options {
     cli_general general;
     const char *output; /* output directory; NULL: not given */
     int storage;        /* storage type of the weights, an aoe_storage */
+    int embeddings;     /* storage type of the token embeddings, an aoe_embedding_storage */
     aoe_convert_options convert;
 } options;
 
@@ -21,6 +22,7 @@ static const cli_option table[] = {
     CLI_OPTION_BASE_MODEL(.offset = offsetof(options, convert.base)),
     CLI_OPTION_STORAGE("dtype", .offset = offsetof(options, storage), CLI_STORAGE_HELP,
                        "f32; the other types round the merged weights"),
+    CLI_OPTION_EMBEDDING_STORAGE(.offset = offsetof(options, embeddings)),
     CLI_OPTION_FORCE(.offset = offsetof(options, convert.force)),
 };
 
@@ -28,6 +30,7 @@ static int run_merge(options *o, const cli_args *args, aoe_context *ctx) {
     aoe_convert_result r;
     aoe_error err;
     o->convert.storage = (aoe_storage)o->storage;
+    o->convert.embedding_storage = (aoe_embedding_storage)o->embeddings;
     o->convert.merge = 1;
     if (args->n > 1 ? aoe_average(ctx, args->operand, args->n, o->output, &o->convert, &r, &err)
                     : aoe_convert(ctx, args->operand[0], o->output, &o->convert, &r, &err))
@@ -73,6 +76,8 @@ static int run_command(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
         code = cli_usage("merge", "missing output directory: -o DIR");
+    if (code == CLI_GO && o.embeddings == AOE_EMBEDDING_STORAGE_INT4 && o.storage != AOE_STORAGE_INT8)
+        code = cli_usage("merge", CLI_INT4_REQUIRES);
     if (code == CLI_GO && args.n > 1 && o.convert.base)
         code = cli_usage("merge", "--base applies to a single directory of adapters");
     if (code == CLI_GO)

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# Tests `aoe convert` with f32, bf16 and int8. Converting a bf16 or int8 model to f32 and back must reproduce every
-# byte. Every command must read all types. Impossible conversions must be rejected.
+# Tests `aoe convert` with f32, bf16 and int8, and with int4 token embeddings. Converting a bf16, int8 or int4 model to
+# f32 and back must reproduce every byte. Every command must read all types. Impossible conversions must be rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model --pooling cls-last-avg
 small_table data.tsv 40
 printf 'A plane is taking off.\nAn aircraft departs.\n' >text.txt
-for type in f32 bf16 int8; do
-    "$AOE" convert model --dtype $type -o $type
-    "$AOE" convert -q -m $type --dtype $type -o again 2>/dev/null
+for type in f32 bf16 int8 int4; do
+    storage="--dtype $type"
+    [ $type != int4 ] || storage='--dtype int8 --embedding-dtype int4'
+    # shellcheck disable=SC2086
+    "$AOE" convert model $storage -o $type
+    # shellcheck disable=SC2086
+    "$AOE" convert -q -m $type $storage -o again 2>/dev/null
     cmp $type/model.safetensors again/model.safetensors
     "$AOE" convert -q $type --dtype f32 -o wide
-    AOE_MODEL=wide "$AOE" convert -q --dtype $type -o again --force 2>/dev/null
+    # shellcheck disable=SC2086
+    AOE_MODEL=wide "$AOE" convert -q $storage -o again --force 2>/dev/null
     cmp $type/model.safetensors again/model.safetensors
     "$AOE" info $type | grep -E '^(stored|pooling)' | sed 's/  */ /g'
     grep -o '"torch_dtype": "[a-z0-9]*"' $type/config.json
@@ -31,6 +36,10 @@ cmp model/model.safetensors f32/model.safetensors
 diff -r -q model f32
 diff -r -q model bf16 | sort
 diff -r -q model int8 | sort
+diff -r -q int8 int4 | sort
+"$AOE" convert int4 --dtype int8 -o json --json 2>/dev/null
+rm -r json
+"$AOE" merge model int8 --dtype int8 --embedding-dtype int4 -o merged 2>&1 | grep -v warning
 "$AOE" convert model --dtype int8 -o json --json 2>/dev/null
 cmp int8/model.safetensors json/model.safetensors
 
@@ -39,6 +48,17 @@ fails "$AOE" convert model --dtype bf16 -o int8
 cmp int8/model.safetensors json/model.safetensors
 fails "$AOE" convert missing --dtype bf16 -o new
 fails "$AOE" convert missing.txt.gz -o new
+for command in 'convert model' 'convert model --dtype f32' 'merge model int8'; do
+    code=0
+    # shellcheck disable=SC2086
+    "$AOE" $command --embedding-dtype int4 -o new || code=$?
+    echo "exit code $code"
+done
+cp -r int4 damaged
+poke damaged/model.safetensors "$(tensor_offset int4/model.safetensors embeddings.word_embeddings.weight)" '\010'
+fails "$AOE" embed -q -m damaged text.txt
+sed -i 's/word_embeddings\.weight_scale"/word_embeddings.weight_scald"/' damaged/model.safetensors
+fails "$AOE" embed -q -m damaged text.txt
 mkdir mine
 echo my notes >mine/README.md
 fails "$AOE" convert model --dtype bf16 -o mine
