@@ -48,13 +48,15 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
     const int convertible = slot->rows <= AOEI_CONVERTED_SIDE && slot->cols <= AOEI_CONVERTED_SIDE;
     const int operand = slot->linear && (mode->packed || frozen);
     const int table = slot->table && frozen;
+    /* the embedding layer reads int8 rows, and the masked-LM head uses the token embeddings as a matmul operand */
+    const int int8_table = table || (slot->table && mode->packed && (!slot->linear || convertible));
     if (!slot->adapter && (mode->rows_from_file || (mode->packed && aoei_adapter_slot(c, index))))
         return (aoei_weight_placement){.not_loaded = 1};
     if (slot->adapter && mode->packed) /* aoei_adapter_merge reads float32 */
         return stored == AOEI_ST_F32 && aligned ? mapped(AOEI_F32) : converted(AOEI_F32, slot);
-    if (stored == AOEI_ST_I8 && aligned && ((operand && convertible) || table))
+    if (stored == AOEI_ST_I8 && aligned && ((operand && convertible) || int8_table))
         return mapped(AOEI_I8);
-    if (stored == AOEI_ST_I4 && (table || (mode->packed && (!slot->linear || convertible)))) /* always token embeddings */
+    if (stored == AOEI_ST_I4 && int8_table)
         return converted(AOEI_I8, slot);
     if (mode->eight_bit && frozen && slot->linear && convertible)
         return converted(AOEI_I8, slot);
