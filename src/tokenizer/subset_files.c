@@ -288,6 +288,8 @@ static int edit_config(editor *e, json_t *root) {
 /* Replaces all values of an object {token: id}. */
 static int edit_object(editor *e, json_t *root) {
     json_t *changed = NULL;
+    if (!json_is_object(root))
+        return aoei_fail(e->err, AOE_EFORMAT, "%s: not a JSON object; download the file again", e->path);
     int rc = subset_object(&changed, e, root);
     json_object_clear(root);
     if (!rc && json_object_update(root, changed))

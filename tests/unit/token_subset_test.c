@@ -451,6 +451,22 @@ static void rejects_ids(void **state) {
     aoe_tokenizer_close(t);
 }
 
+/* If there is a vocab.txt, vocab.json is not read until the vocabulary is reduced. */
+static void rejects_files(void **state) {
+    (void)state;
+    const char *const text[AOEI_FILE_COUNT] = {[AOEI_FILE_VOCAB_TXT] = "[UNK]\na\nb\n", [AOEI_FILE_VOCAB_JSON] = "\"a\""};
+    aoe_tokenizer *t = open_files(text), *small;
+    aoei_token_subset s = create(t);
+    aoe_error err = {0};
+    add(&s, "[UNK] a");
+    assert_int_equal(aoei_token_subset_number(&s, NULL), 0);
+    assert_int_equal(aoei_subset_tokenizer(&small, &s, "dir", &err), AOE_EFORMAT);
+    FRAGMENT(err, "dir/vocab.json: not a JSON object");
+    assert_null(small);
+    aoei_token_subset_free(&s);
+    aoe_tokenizer_close(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adds_characters_of_wordpiece),
@@ -467,6 +483,7 @@ int main(void) {
         cmocka_unit_test(equals_random_models),
         cmocka_unit_test(rejects_models),
         cmocka_unit_test(rejects_ids),
+        cmocka_unit_test(rejects_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
