@@ -17,7 +17,7 @@
 #include "annotate/prompt.h"
 #include "annotate/reply_text.h"
 #include "base/options.h"
-#include "dataset/distinct.h"
+#include "base/distinct.h"
 #include "dataset/text_equality.h"
 #include "table/labels.h"
 #include "table/table_write.h"

@@ -25,7 +25,7 @@
 #include "base/json.h"
 #include "base/mutex.h"
 #include "base/pool.h"
-#include "dataset/distinct.h"
+#include "base/distinct.h"
 #include "net/fetch.h"
 #include "net/secret.h"
 #include "net/url.h"

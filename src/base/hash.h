@@ -18,4 +18,11 @@ static inline uint64_t aoei_hash(uint64_t h, const void *data, size_t bytes) {
     return h;
 }
 
+/* Returns the hash of the bytes with its high half combined into its low half by XOR. Hash tables use only the low bits, and
+ * the low bits of FNV-1a alone depend on fewer bits of the input. */
+static inline uint64_t aoei_hash_folded(const void *data, size_t bytes) {
+    const uint64_t h = aoei_hash(AOEI_HASH_START, data, bytes);
+    return h ^ (h >> 32);
+}
+
 #endif

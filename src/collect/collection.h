@@ -9,7 +9,7 @@
 
 #include "aoe_data.h"
 #include "base/buffer.h"
-#include "dataset/distinct.h"
+#include "base/distinct.h"
 #include "dataset/text_equality.h"
 #include "collect/github.h"
 #include "collect/github_json.h"

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "table/examples.h"
 #include "dataset/records.h"
+#include "dataset/text_classes.h"
 #include "table/table.h"
 
 #define NONE SIZE_MAX
@@ -176,7 +177,7 @@ static size_t *create_indices(size_t n) {
 static int index_files(check *c, aoe_error *err) {
     const size_t texts = c->names.texts.n;
     c->class = aoei_malloc_array(texts, sizeof *c->class);
-    int rc = c->class ? aoei_distinct_classes(&c->names.texts, c->o->equality, c->class, err)
+    int rc = c->class ? aoei_text_classes(&c->names.texts, c->o->equality, c->class, err)
                       : aoei_fail_nomem(err, texts * sizeof *c->class);
     for (size_t i = 0; i < c->n && !rc; i++) {
         checked_file *f = &c->file[i];

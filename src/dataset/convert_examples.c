@@ -3,6 +3,7 @@
  * the output for a row may depend on other rows. For example, a negative must not be a known positive of the query in any row.
  */
 #include "dataset/convert_examples.h"
+#include "dataset/text_classes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "dataset/distinct.h"
+#include "base/distinct.h"
 #include "table/examples.h"
 #include "table/labels.h"
 #include "table/table_write.h"
@@ -99,8 +100,8 @@ static int index_texts(converter *f, aoe_error *err) {
         rc = aoei_distinct_add(&f->texts, e->text[i], 1, &f->index[i], err);
     size_t *class = rc ? NULL : aoei_malloc_array(f->texts.n, sizeof *class);
     if (!rc)
-        rc = class ? aoei_distinct_classes(&f->texts, f->o->equality, class, err)
-                   : aoei_fail_nomem(err, f->texts.n * sizeof *class);
+        rc =
+            class ? aoei_text_classes(&f->texts, f->o->equality, class, err) : aoei_fail_nomem(err, f->texts.n * sizeof *class);
     for (size_t i = 0; i < e->n_texts && !rc; i++)
         f->index[i] = class[f->index[i]];
     aoei_free(class);

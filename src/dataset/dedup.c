@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "table/compress.h"
 #include "dataset/records.h"
+#include "dataset/text_classes.h"
 
 /* State of aoe_data_dedup. */
 typedef struct dedup {
@@ -39,7 +40,7 @@ static int find_keys(dedup *d, aoe_error *err) {
     d->has_conflict = aoei_calloc(n, 1);
     if (!d->class || !d->key || !d->first || !d->has_conflict)
         return aoei_fail_nomem(err, (n + texts) * sizeof *d->class);
-    int rc = aoei_distinct_classes(&d->names.texts, d->o->equality, d->class, err);
+    int rc = aoei_text_classes(&d->names.texts, d->o->equality, d->class, err);
     if (!rc)
         rc = aoei_records_keys(&d->records, d->class, d->o->ordered, &d->keys, d->key, err);
     if (rc)

@@ -8,12 +8,12 @@
 #define AOEI_DATASET_NEAR_DUPLICATES_H
 
 #include "dataset/clusters.h"
-#include "dataset/distinct.h"
+#include "base/distinct.h"
 
 /* For each pair of near duplicates, merges the two clusters of c that contain their items. Two texts are near duplicates if
  * their Jaccard index is at least `threshold`.
  * - texts: distinct texts to compare
- * - class: [texts->n] result of aoei_distinct_classes; only the first text of each class is compared
+ * - class: [texts->n] result of aoei_text_classes; only the first text of each class is compared
  * - item: [texts->n] item[i] is the item of c (for example the row of a table) that represents text i
  * - threshold: above 0, and at most 1
  * - *joined: receives the number of times that two different clusters were merged

@@ -9,7 +9,7 @@
 
 #include "aoe_data.h"
 #include "table/columns.h"
-#include "dataset/distinct.h"
+#include "base/distinct.h"
 #include "table/labels.h"
 #include "table/table.h"
 
@@ -88,7 +88,7 @@ aoei_label aoei_records_label(const aoei_records *r, const aoei_names *names, co
 
 /* Computes a key for each row. Rows with equal texts have equal keys. A key is an index in `distinct`, to which the function
  * adds the concatenated class indices of each row's texts.
- * - class: [names->texts.n] result of aoei_distinct_classes
+ * - class: [names->texts.n] result of aoei_text_classes
  * - ordered: 0 if a row with the texts (a, b) and a row with the texts (b, a) get equal keys; otherwise 1. The argument is used
  *   only if no text has alternatives and the rows are labeled pairs or, if no kind was detected, have two text columns
  * - keys: [r->n] receives the key of each row

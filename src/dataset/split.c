@@ -14,6 +14,7 @@
 #include "dataset/near_duplicates.h"
 #include "table/compress.h"
 #include "dataset/records.h"
+#include "dataset/text_classes.h"
 
 /* State of aoe_data_split. */
 typedef struct split {
@@ -79,7 +80,7 @@ static int join_groups(split *s, aoe_error *err) {
 }
 
 static int cluster_rows(split *s, size_t *near_pairs, aoe_error *err) {
-    int rc = aoei_distinct_classes(&s->names.texts, s->o->equality, s->class, err);
+    int rc = aoei_text_classes(&s->names.texts, s->o->equality, s->class, err);
     for (size_t i = 0; i < s->names.texts.n && !rc; i++)
         s->first_row[i] = SIZE_MAX;
     for (size_t i = 0; i < s->records.n && !rc; i++)

@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "base/utf8.h"
 #include "dataset/records.h"
+#include "dataset/text_classes.h"
 #include "dataset/text_equality.h"
 #include "table/labels.h"
 
@@ -120,7 +121,7 @@ static int count_distinct(stats *s, aoe_error *err) {
     const size_t n = s->names.texts.n;
     size_t *class = aoei_malloc_array(n, sizeof *class);
     const int rc =
-        class ? aoei_distinct_classes(&s->names.texts, s->o->equality, class, err) : aoei_fail_nomem(err, n * sizeof *class);
+        class ? aoei_text_classes(&s->names.texts, s->o->equality, class, err) : aoei_fail_nomem(err, n * sizeof *class);
     for (size_t i = 0; i < n && !rc; i++)
         s->result->distinct += class[i] == i;
     aoei_free(class);

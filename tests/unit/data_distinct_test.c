@@ -9,7 +9,8 @@
 #include "../support/support.h"
 #include "aoe_data.h"
 #include "base/alloc.h"
-#include "dataset/distinct.h"
+#include "base/distinct.h"
+#include "dataset/text_classes.h"
 #include "dataset/text_equality.h"
 #include "table/labels.h"
 
@@ -101,7 +102,7 @@ static int classes(void *arg) {
     for (size_t i = 0; i < N && !rc; i++)
         rc = aoei_distinct_add(&d, aoe_text_of(texts[i]), 0, &number, NULL);
     if (!rc)
-        rc = aoei_distinct_classes(&d, equality, class, NULL);
+        rc = aoei_text_classes(&d, equality, class, NULL);
     if (!rc)
         assert_memory_equal(class, want[equality], sizeof class);
     aoei_distinct_free(&d);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * A set of distinct texts, and classes of its texts. The set compares texts byte by byte; its indices follow the order in which
- * texts were added. A class contains the texts that are equal under an aoe_text_equality, for example when case is ignored.
- * Texts may contain arbitrary bytes, so the set can also store binary keys.
+ * A set of distinct texts. The set compares texts byte by byte; its indices follow the order in which texts were added. Texts
+ * may contain arbitrary bytes, so the set can also store binary keys.
  */
-#ifndef AOEI_DATASET_DISTINCT_H
-#define AOEI_DATASET_DISTINCT_H
+#ifndef AOEI_BASE_DISTINCT_H
+#define AOEI_BASE_DISTINCT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "aoe.h"
-#include "aoe_data.h"
 #include "base/text_store.h"
 
 typedef struct aoei_distinct {
@@ -29,9 +27,5 @@ typedef struct aoei_distinct {
  * call. Errors: AOE_ENOMEM. */
 int aoei_distinct_add(aoei_distinct *d, aoe_text text, int is_stable, size_t *index, aoe_error *err);
 void aoei_distinct_free(aoei_distinct *d); /* accepts a zeroed struct */
-
-/* Computes the class of each text. class[i] is set to the index of the first text that is equal to text i under `equality`;
- * `class` has d->n elements. Errors: AOE_ENOMEM. */
-int aoei_distinct_classes(const aoei_distinct *d, aoe_text_equality equality, size_t *class, aoe_error *err);
 
 #endif
