@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The teachers of a training run. A teacher is a model whose embeddings the trained model learns to imitate; it may have any
  * architecture, embedding size and tokenizer. aoei_teacher contains the embeddings of all texts in the training files,
- * including alternative texts. They are computed once, with the tokenizer, prompt, pooling and maximum length of the teacher.
+ * including alternative texts. They are computed once for each distinct text of a file, with the tokenizer, prompt, pooling and
+ * maximum length of the teacher.
  * The vector of a text is the embedding of the teacher, which is not normalized, because the embeddings of the trained model
  * are not normalized during training either. If there are several teachers, it is the concatenation of their embeddings, each
  * normalized to unit length; the cosine of two such vectors is the mean of the teachers' cosines.
@@ -10,23 +11,33 @@
 #define AOEI_TRAIN_TEACHER_H
 
 #include "aoe_train.h"
+#include "base/distinct.h"
 #include "table/examples.h"
 
 typedef struct aoei_teacher_vectors aoei_teacher_vectors; /* embeddings of a teacher for the texts of a file */
+
+/* The texts of a training file. */
+typedef struct aoei_teacher_texts {
+    size_t *place; /* [texts of the file] index of each text among the distinct texts of the file; owned */
+    size_t *first; /* [distinct texts] index in the file of the first text that is equal; owned, NULL after the embeddings are
+                      computed */
+    aoei_distinct distinct; /* distinct texts, whose bytes belong to the file; empty after the embeddings are computed */
+} aoei_teacher_texts;
 
 /* One of the teachers. */
 typedef struct aoei_teacher_model {
     const char *dir;               /* model directory, for messages; borrowed */
     aoe_model *model;              /* NULL after the embeddings are computed; owned */
     size_t dims;                   /* number of components of an embedding */
-    aoei_teacher_vectors *vectors; /* [aoei_teacher.files] embeddings of the texts of each file; owned */
+    aoei_teacher_vectors *vectors; /* [aoei_teacher.files] embeddings of the distinct texts of each file; owned */
 } aoei_teacher_model;
 
 typedef struct aoei_teacher {
     aoei_teacher_model model[AOE_MAX_TEACHERS]; /* [n] teachers */
     size_t n;
-    size_t files;      /* number of training files */
-    size_t dims;       /* number of components of the vector of a text, the sum over the teachers */
+    aoei_teacher_texts *texts; /* [files] texts of each training file; owned */
+    size_t files;              /* number of training files */
+    size_t dims;               /* number of components of the vector of a text, the sum over the teachers */
     const char *cache; /* directory in which embeddings are stored (teacher_cache.h); NULL: they are only in memory; borrowed */
     uint64_t fingerprint; /* hash of all embeddings, or with a cache, of all keys of blocks */
 } aoei_teacher;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the vectors of teachers: those of several teachers, and the cache. The vectors in the cache are rounded to bf16 and are
- * not computed again, also after an interruption. Other texts and other teachers have other files. Unusable files, a directory
- * that cannot be written and a full disk give one error, without a partial file.
+ * Tests the vectors of teachers: those of several teachers, those of repeated texts, and the cache. The vectors in the cache
+ * are rounded to bf16 and are not computed again, also after an interruption. Other texts and other teachers have other files.
+ * Unusable files, a directory that cannot be written and a full disk give one error, without a partial file.
  */
 #include <errno.h>
 #include <math.h>
@@ -175,6 +175,40 @@ static void values(void **state) {
         aoei_teacher_destroy(&pair);
     }
     assert_int_equal(test_count_entries(f.cache), 4); /* two teachers, two files */
+    aoei_examples_free(&e[0]);
+    aoei_examples_free(&e[1]);
+    end(&f);
+}
+
+/* A text that occurs several times in a file is embedded once. Every occurrence has the vector that the text has in a file
+ * without repetitions. The messages and the progress count distinct texts. The cache has the same file for both. */
+static void repeated_texts(void **state) {
+    static const size_t same[] = {0, 1, 0, 2, 1, 1}; /* index of each text of the first file in the second file */
+    fixture f;
+    aoei_examples e[2];
+    aoe_error err = {0};
+    (void)state;
+    begin(&f);
+    load(&f, &e[0], "repeated.txt", "the old cat\na dog runs\nthe old cat\nb c\na dog runs\na dog runs\n");
+    load(&f, &e[1], "distinct.txt", three_texts);
+    const char *teachers[2] = {f.teacher[0], NULL};
+    for (int cached = 0; cached < 2; cached++) {
+        aoei_teacher repeated = {0}, distinct = {0};
+        const char *cache = cached ? f.cache : NULL;
+        assert_int_equal(embed(&f, &repeated, teachers, cache, &e[0], 1, &err), 0);
+        assert_int_equal(f.reported, 3);
+        assert_int_equal(embed(&f, &distinct, teachers, cache, &e[1], 1, &err), 0);
+        assert_true(repeated.fingerprint == distinct.fingerprint);
+        for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+            float x[MAX_DIMS], y[MAX_DIMS];
+            aoei_teacher_read(&repeated, 0, i, x);
+            aoei_teacher_read(&distinct, 0, same[i], y);
+            assert_memory_equal(x, y, repeated.dims * sizeof *x);
+        }
+        aoei_teacher_destroy(&repeated);
+        aoei_teacher_destroy(&distinct);
+    }
+    assert_int_equal(test_count_entries(f.cache), 1);
     aoei_examples_free(&e[0]);
     aoei_examples_free(&e[1]);
     end(&f);
@@ -470,9 +504,14 @@ static void out_of_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values),       cmocka_unit_test(keys),
-                                       cmocka_unit_test(interruption), cmocka_unit_test(damaged_files),
-                                       cmocka_unit_test(other_errors), cmocka_unit_test(open_writes_nothing),
-                                       cmocka_unit_test(full_disk),    cmocka_unit_test(out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values),
+                                       cmocka_unit_test(repeated_texts),
+                                       cmocka_unit_test(keys),
+                                       cmocka_unit_test(interruption),
+                                       cmocka_unit_test(damaged_files),
+                                       cmocka_unit_test(other_errors),
+                                       cmocka_unit_test(open_writes_nothing),
+                                       cmocka_unit_test(full_disk),
+                                       cmocka_unit_test(out_of_memory)};
     return cmocka_run_group_tests_name("teacher_cache", tests, NULL, NULL);
 }
