@@ -424,7 +424,7 @@ typedef struct aoe_model_info {
     int normalize;               /* 1: embeddings are scaled to unit L2 norm */
     aoe_dtype dtype;             /* data type in use, never AUTO */
     const char *storage;   /* stored type of the weights: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), the same
-                              with int4 token embeddings: "I8, token embeddings I4", or "mixed"; static string */
+                              with int5 token embeddings: "I8, token embeddings I5", or "mixed"; static string */
     const char *tokenizer; /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */
     double dropout;        /* hidden_dropout_prob of config.json */
     size_t kv_heads;       /* number of heads of keys and values; less than `heads` in grouped-query attention */

@@ -161,7 +161,7 @@ typedef enum aoe_storage {
 /* Stored type of the token embeddings, which are the largest matrix of many small models. */
 typedef enum aoe_embedding_storage {
     AOE_EMBEDDING_STORAGE_AUTO, /* the type of the other weights */
-    AOE_EMBEDDING_STORAGE_INT4  /* int4 with one float32 scale per row, two values per byte; requires AOE_STORAGE_INT8 */
+    AOE_EMBEDDING_STORAGE_INT5  /* int5 with one float32 scale per row, 8 values in 5 bytes; requires AOE_STORAGE_INT8 */
 } aoe_embedding_storage;
 
 /* ------------------------------------------------------------------ training */
@@ -657,7 +657,7 @@ typedef struct aoe_convert_result {
 
 AOE_API void aoe_convert_options_defaults(aoe_convert_options *o);
 /* Writes the model in `from`, with its settings and other files, to `to` with another stored type. Adapters are merged into the
- * weights of their base model. Converting to f32 is exact. If weights are converted from bf16, int8 or int4 to f32 and back,
+ * weights of their base model. Converting to f32 is exact. If weights are converted from bf16, int8 or int5 to f32 and back,
  * the bytes do not change. Errors: AOE_EARG, AOE_EUNSUPPORTED (the layers or the tokens cannot be selected), AOE_EFORMAT (a
  * line of options.vocabulary is not a token of the model), AOE_EEXIST (`to` contains a model, and force is 0), AOE_EARG (`to`
  * is `from`, and force is 0), AOE_ENUMERIC (the stored type cannot represent a value), the errors of aoe_model_open and of

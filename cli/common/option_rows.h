@@ -16,7 +16,7 @@
 #define CLI_STORAGE_HELP                                                                                                       \
     "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                                 \
     "row, a format that only aoe can read)"
-#define CLI_INT4_REQUIRES "--embedding-dtype int4 requires --dtype int8"
+#define CLI_INT5_REQUIRES "--embedding-dtype int5 requires --dtype int8"
 #define CLI_SHAPE_NAMES                                                                                                        \
     "bert-base, bert-large, bert-small, bert-mini, bert-tiny, minilm-l6, minilm-l12, aoe-mini, roberta-base, llama2-7b, "      \
     "tinyllama-1.1b, qwen2.5-0.5b, ran-base or ran-mini"
@@ -54,8 +54,8 @@
 #define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                                   \
     {                                                                                                                          \
         .name = "embedding-dtype", .field = "embedding_storage", .kind = CLI_CHOICE, .value = "TYPE", target,                  \
-        .choices = CLI_CHOICES("auto", "int4"), .noun = "storage type",                                                        \
-        .help = "data type of the stored token embeddings: auto (the type of --dtype) or int4 (4 bits per weight and one "     \
+        .choices = CLI_CHOICES("auto", "int5"), .noun = "storage type",                                                        \
+        .help = "data type of the stored token embeddings: auto (the type of --dtype) or int5 (5 bits per weight and one "     \
                 "scale per row; requires --dtype int8)"                                                                        \
     }
 #define CLI_OPTION_FORCE(target)                                                                                               \

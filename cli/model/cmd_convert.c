@@ -164,8 +164,8 @@ static int check_options(const options *o, const cli_args *args) {
         return code;
     if (o->storage < 0 && args->n && stat(args->operand[0], &st))
         return cli_fail("%s: %s; check the path", args->operand[0], strerror(errno));
-    if (o->embeddings == AOE_EMBEDDING_STORAGE_INT4 && o->storage != AOE_STORAGE_INT8)
-        return cli_usage("convert", CLI_INT4_REQUIRES);
+    if (o->embeddings == AOE_EMBEDDING_STORAGE_INT5 && o->storage != AOE_STORAGE_INT8)
+        return cli_usage("convert", CLI_INT5_REQUIRES);
     if (is_file(args) && changes_shape(o))
         return cli_usage("convert", "options that change the shape of a model, such as --layers, do not apply to word vectors");
     if (o->storage < 0 && !is_file(args) && !changes_shape(o))
@@ -282,7 +282,7 @@ static int run_command(int argc, char **argv) {
         .about = "aoe convert DIR copies a model and stores the weights of the copy in another data type (--dtype).\n"
                  "All commands read all data types. The settings, the tokenizer and the training information in\n"
                  "aoe.json are copied. If the data type is not changed, the weights are copied without any change.\n"
-                 "--embedding-dtype int4 stores the token embeddings of an int8 model with 4 bits per value.\n"
+                 "--embedding-dtype int5 stores the token embeddings of an int8 model with 5 bits per value.\n"
                  "--layers and --dims truncate the model to its first layers and to the first components of its\n"
                  "embeddings. --take-layers selects layers by their indices. --vocabulary and --vocab-size remove\n"
                  "tokens from the vocabulary.\n"
@@ -290,7 +290,7 @@ static int run_command(int argc, char **argv) {
                  "contains one word and its vector per line, and may be compressed (.gz or .zst). The embedding of a\n"
                  "text is the mean of its word vectors; unknown words are skipped.\n",
         .examples = "  aoe convert model --dtype int8 -o small\n"
-                    "  aoe convert model --dtype int8 --embedding-dtype int4 -o smaller\n"
+                    "  aoe convert model --dtype int8 --embedding-dtype int5 -o smaller\n"
                     "  aoe convert small --dtype f32 -o for-others\n"
                     "  aoe convert model --layers 6 --dims 256 -o half\n"
                     "  aoe convert model --take-layers 0,2,4,6,8,10 -o student\n"

@@ -76,8 +76,8 @@ static int run_command(int argc, char **argv) {
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO && !o.output)
         code = cli_usage("merge", "missing output directory: -o DIR");
-    if (code == CLI_GO && o.embeddings == AOE_EMBEDDING_STORAGE_INT4 && o.storage != AOE_STORAGE_INT8)
-        code = cli_usage("merge", CLI_INT4_REQUIRES);
+    if (code == CLI_GO && o.embeddings == AOE_EMBEDDING_STORAGE_INT5 && o.storage != AOE_STORAGE_INT8)
+        code = cli_usage("merge", CLI_INT5_REQUIRES);
     if (code == CLI_GO && args.n > 1 && o.convert.base)
         code = cli_usage("merge", "--base applies to a single directory of adapters");
     if (code == CLI_GO)

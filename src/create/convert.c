@@ -37,14 +37,14 @@ int aoei_check_new_model(const char *to, aoe_storage storage, int force, aoe_err
 
 /* Returns AOE_EARG if `embeddings` is not a value of the enum, or if it requires another storage type of the weights. */
 static int check_embedding_storage(aoe_storage storage, aoe_embedding_storage embeddings, aoe_error *err) {
-    if (embeddings == AOE_EMBEDDING_STORAGE_AUTO || (embeddings == AOE_EMBEDDING_STORAGE_INT4 && storage == AOE_STORAGE_INT8))
+    if (embeddings == AOE_EMBEDDING_STORAGE_AUTO || (embeddings == AOE_EMBEDDING_STORAGE_INT5 && storage == AOE_STORAGE_INT8))
         return 0;
-    if (embeddings == AOE_EMBEDDING_STORAGE_INT4)
+    if (embeddings == AOE_EMBEDDING_STORAGE_INT5)
         return aoei_fail(
             err, AOE_EARG,
-            "AOE_EMBEDDING_STORAGE_INT4 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage; change one of them");
+            "AOE_EMBEDDING_STORAGE_INT5 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage; change one of them");
     return aoei_fail(err, AOE_EARG,
-                     "options.embedding_storage is %d; use AOE_EMBEDDING_STORAGE_AUTO or AOE_EMBEDDING_STORAGE_INT4",
+                     "options.embedding_storage is %d; use AOE_EMBEDDING_STORAGE_AUTO or AOE_EMBEDDING_STORAGE_INT5",
                      (int)embeddings);
 }
 
@@ -84,8 +84,8 @@ static void fill_result(aoe_convert_result *r, const aoe_model *m, const aoei_mo
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (slot.table && output->embedding_storage == AOE_EMBEDDING_STORAGE_INT4)
-            r->bytes_stored += aoei_int4_storage_bytes(slot.rows, slot.cols);
+        if (slot.table && output->embedding_storage == AOE_EMBEDDING_STORAGE_INT5)
+            r->bytes_stored += aoei_int5_storage_bytes(slot.rows, slot.cols);
         else if (!slot.absent && !slot.adapter)
             r->bytes_stored += aoei_storage_bytes(slot.pooled ? AOE_STORAGE_F32 : storage, slot.rows, slot.cols, slot.vector);
     }

@@ -2,7 +2,7 @@
  * Decides how each weight is placed in memory, and converts weights if necessary. A weight is used directly in the mapped file
  * if the operations support its data type and its alignment. All operations support aligned float32. Matmuls also support bf16,
  * and int8 with one scale per row. Frozen weights that are used only in bf16 matmuls are converted to bf16 once, because
- * otherwise every matmul would round them to bf16 again. The results are equal. int4 token embeddings that are not trained are
+ * otherwise every matmul would round them to bf16 again. The results are equal. int5 token embeddings that are not trained are
  * unpacked to int8, whose values and scales are equal. All other weights are converted to float32. The conversions run on all
  * threads.
  */
@@ -56,7 +56,7 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
         return stored == AOEI_ST_F32 && aligned ? mapped(AOEI_F32) : converted(AOEI_F32, slot);
     if (stored == AOEI_ST_I8 && aligned && ((operand && convertible) || int8_table))
         return mapped(AOEI_I8);
-    if (stored == AOEI_ST_I4 && int8_table)
+    if (stored == AOEI_ST_I5 && int8_table)
         return converted(AOEI_I8, slot);
     if (mode->eight_bit && frozen && slot->linear && convertible)
         return converted(AOEI_I8, slot);
@@ -81,11 +81,11 @@ typedef struct conversion {
     const block *blocks; /* one per task, borrowed */
 } conversion;
 
-/* Unpacks rows of an int4 matrix to the int8 tensor `to`. first: index of the first row in the matrix. */
+/* Unpacks rows of an int5 matrix to the int8 tensor `to`. first: index of the first row in the matrix. */
 static void unpack_rows(aoei_tensor to, const aoei_st_tensor *from, size_t first) {
-    const size_t bytes = aoei_int4_bytes(to.cols);
+    const size_t bytes = aoei_int5_bytes(to.cols);
     for (size_t r = 0; r < to.rows; r++)
-        aoei_int4_unpack(aoei_tensor_at(to, r, 0), from->data + (first + r) * bytes, to.cols);
+        aoei_int5_unpack(aoei_tensor_at(to, r, 0), from->data + (first + r) * bytes, to.cols);
     memcpy((float *)(uintptr_t)to.scale, from->scale->data + first * sizeof(float), to.rows * sizeof(float));
 }
 
@@ -95,7 +95,7 @@ static void convert_task(void *arg, size_t task, size_t worker) {
     const block *b = &j->blocks[task];
     const aoei_tensor to = aoei_tensor_rows(j->m->weights[b->slot], b->first, b->rows);
     const aoei_st_tensor *from = j->m->files.tensors[b->slot];
-    if (to.type == AOEI_I8 && from->dtype == AOEI_ST_I4) {
+    if (to.type == AOEI_I8 && from->dtype == AOEI_ST_I5) {
         unpack_rows(to, from, b->first);
         return;
     }
@@ -134,10 +134,10 @@ static int convert(const aoe_model *m, const unsigned char *to_convert, aoe_erro
     return 0;
 }
 
-/* Returns 1 if the data and the scales of a stored tensor are aligned to the size of their elements. An int4 tensor is never
+/* Returns 1 if the data and the scales of a stored tensor are aligned to the size of their elements. An int5 tensor is never
  * read directly from the file, so its alignment is not considered. */
 static int is_aligned(const aoei_st_tensor *t) {
-    if (t->dtype == AOEI_ST_I4)
+    if (t->dtype == AOEI_ST_I5)
         return 1;
     return (uintptr_t)t->data % aoei_st_dtype_size(t->dtype) == 0 &&
            (t->dtype != AOEI_ST_I8 || (uintptr_t)t->scale->data % sizeof(float) == 0);

@@ -214,7 +214,7 @@ void aoei_model_files_close(aoei_model_files *f) {
         aoei_safetensors_close(f->modules[i]);
     aoei_free(f->tensors);
     aoei_free(f->parts);
-    aoei_free(f->int4);
+    aoei_free(f->int5);
     for (size_t i = 0; i < AOEI_LICENSE_FILES; i++)
         aoei_free(f->license[i]);
     aoei_free(f->lora_layers);

@@ -46,8 +46,8 @@ typedef struct aoei_model_files {
      * owned. NULL: there are no fused tensors */
     aoei_st_tensor *parts;
     /* Description of the token embeddings with their number of columns, to which an element of `tensors` points if they are
-     * stored as int4 (AOEI_ST_I4); owned. NULL: they are not stored as int4 */
-    aoei_st_tensor *int4;
+     * stored as int5 (AOEI_ST_I5); owned. NULL: they are not stored as int5 */
+    aoei_st_tensor *int5;
     aoei_lora_layer *lora_layers; /* array to which aoei_lora.each of the configuration points, owned; NULL: none */
     aoei_decoder decoder;         /* decoder, if the model is a language model that is used as a reranker */
     aoei_logit_score logit_score; /* tokens of such a reranker */
@@ -56,14 +56,14 @@ typedef struct aoei_model_files {
     int saved_head;       /* 1: the classification head is in `adapters` */
     int ignored_adapters; /* number of tensors in `adapters` that have no effect on embeddings */
     const char *prefix;   /* prefix of the tensor names in `weights`, such as "" or "bert."; static */
-    /* Name of the data type of all weights, such as "BF16" or "I8"; the name of I8 with int4 token embeddings
+    /* Name of the data type of all weights, such as "BF16" or "I8"; the name of I8 with int5 token embeddings
      * (aoei_storage_name); "mixed" for other weights of different types. The string is static. */
     const char *storage;
     /* Contents of the files aoei_license_files, owned; NULL: the file does not exist. They are stored in memory, because `dir`
      * may be a checkpoint that training removes before it saves the model. */
     char *license[AOEI_LICENSE_FILES];
     size_t license_size[AOEI_LICENSE_FILES]; /* sizes of the elements of `license` in bytes */
-    size_t stored_bytes; /* total size in bytes of the tensors in `tensors` and of the scales of int8 and int4 matrices */
+    size_t stored_bytes; /* total size in bytes of the tensors in `tensors` and of the scales of int8 and int5 matrices */
 } aoei_model_files;
 
 /* Opens the model in `dir` and reads its configuration into c. If `dir` contains adapters, `base` is the directory of the base

@@ -125,7 +125,7 @@ static int list_tensors(tensor_list *list, const aoei_model_contents *m, aoe_err
         if (s->first) /* another slot begins the fused tensor that contains this weight */
             continue;
         const size_t length = s->stored_rows ? s->stored_rows : s->vector ? s->cols : s->rows;
-        const aoei_st_dtype dtype = s->table && m->embedding_storage == AOE_EMBEDDING_STORAGE_INT4 ? AOEI_ST_I4 : AOEI_ST_F32;
+        const aoei_st_dtype dtype = s->table && m->embedding_storage == AOE_EMBEDDING_STORAGE_INT5 ? AOEI_ST_I5 : AOEI_ST_F32;
         list->slot_of[list->n_entries] = i;
         list->entries[list->n_entries++] = s->vector ? (aoei_st_entry){s->name, AOEI_ST_F32, 1, {length}}
                                                      : (aoei_st_entry){s->name, dtype, 2, {length, s->cols}};

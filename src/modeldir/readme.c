@@ -142,9 +142,9 @@ const char *aoei_tokenizer_limit(const aoei_encoder_config *c, const aoe_tokeniz
                : NULL;
 }
 
-/* Returns the part of a sentence about int8 weights that describes int4 token embeddings, or "". */
-static const char *int4_embeddings(const aoei_model_contents *m) {
-    return m->embedding_storage == AOE_EMBEDDING_STORAGE_INT4 ? " and the token embeddings as int4, both" : "";
+/* Returns the part of a sentence about int8 weights that describes int5 token embeddings, or "". */
+static const char *int5_embeddings(const aoei_model_contents *m) {
+    return m->embedding_storage == AOE_EMBEDDING_STORAGE_INT5 ? " and the token embeddings as int5, both" : "";
 }
 
 /* Appends the sections about the use of the model in aoe and in other programs, and about features that other programs do not
@@ -184,7 +184,7 @@ static void put_use(aoei_buffer *b, const aoei_model_contents *m, const char *di
             "\nThe weights are stored as int8%s with one scale per row, which other programs (transformers,\n"
             "sentence-transformers, text-embeddings-inference) cannot read. For them, write a copy of the model\n"
             "with float32 weights (`aoe convert`).\n",
-            int4_embeddings(m));
+            int5_embeddings(m));
 }
 
 /* Returns the last component of a path as a single line, or NULL if out of memory. The caller frees the string with
@@ -297,7 +297,7 @@ static void put_cross_encoder_use(aoei_buffer *b, const aoei_model_contents *m) 
             b,
             "\n## Limits\n\nThe weights are stored as int8%s with one scale per row, which other programs cannot read. For them, "
             "write a copy of\nthe model with float32 weights (`aoe convert`).\n",
-            int4_embeddings(m));
+            int5_embeddings(m));
 }
 
 int aoei_model_readme(const aoei_model_contents *m, const char *dir, aoe_error *err) {

@@ -510,7 +510,7 @@ const char *aoei_st_dtype_name(aoei_st_dtype d) {
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (dtypes[i].dtype == d && d != AOEI_ST_OTHER)
             return dtypes[i].name;
-    return d == AOEI_ST_I4 ? "I4" : "unsupported";
+    return d == AOEI_ST_I5 ? "I5" : "unsupported";
 }
 
 size_t aoei_st_dtype_size(aoei_st_dtype d) {
@@ -543,34 +543,54 @@ static float half_to_float(uint16_t h) {
     return (sign ? -1.0f : 1.0f) * (float)mantissa * 0x1p-24f; /* subnormal */
 }
 
-void aoei_int4_unpack(int8_t *q, const unsigned char *packed, size_t n) {
-    for (size_t i = 0; i < n / 2; i++) {
-        q[2 * i] = (int8_t)((packed[i] & 15) - 8);
-        q[2 * i + 1] = (int8_t)((packed[i] >> 4) - 8);
-    }
-    if (n % 2)
-        q[n - 1] = (int8_t)((packed[n / 2] & 15) - 8);
+/* Returns the 8 values of a group of int5 values as the 8 bytes of a little-endian number. */
+static inline uint64_t unpack_group(const unsigned char *packed) {
+    uint64_t x = aoei_int5_group(packed);
+    x = (x & 0xfffff) | (x & 0xfffff00000) << 12;                 /* two numbers of 32 bits, with 4 values each */
+    x = (x & 0x000003ff000003ff) | (x & 0x000ffc00000ffc00) << 6; /* four numbers of 16 bits, with 2 values each */
+    x = (x & 0x001f001f001f001f) | (x & 0x03e003e003e003e0) << 3; /* eight bytes, with 1 value each */
+    return ((x | 0x8080808080808080) - 0x1010101010101010) ^ 0x8080808080808080; /* subtracts 16 from each byte */
 }
 
-/* Converts an int8 or int4 matrix to float. Each value is multiplied by the scale of its row. */
+void aoei_int5_unpack(int8_t *q, const unsigned char *packed, size_t n) {
+    for (; n >= 8; n -= 8, q += 8, packed += AOEI_INT5_GROUP_BYTES) {
+        const uint64_t values = unpack_group(packed);
+        memcpy(q, &values, sizeof values);
+    }
+    if (n) {
+        const uint64_t values = unpack_group(packed);
+        memcpy(q, &values, n);
+    }
+}
+
+/* Converts a row of int5 values to float. */
+static void int5_to_float(float *row, const unsigned char *packed, size_t cols, float scale) {
+    int8_t q[8];
+    for (size_t first = 0; first < cols; first += 8, packed += AOEI_INT5_GROUP_BYTES) {
+        const size_t n = cols - first < 8 ? cols - first : 8;
+        aoei_int5_unpack(q, packed, n);
+        for (size_t i = 0; i < n; i++)
+            row[first + i] = (float)q[i] * scale;
+    }
+}
+
+/* Converts an int8 or int5 matrix to float. Each value is multiplied by the scale of its row. */
 static void scaled_to_float(float *out, const aoei_st_tensor *t) {
     const size_t cols = t->shape[1];
     for (size_t r = 0; r < t->shape[0]; r++) {
-        const unsigned char *packed = t->data + r * aoei_int4_bytes(cols);
         float scale, *row = out + r * cols;
         memcpy(&scale, t->scale->data + r * sizeof scale, sizeof scale);
         if (t->dtype == AOEI_ST_I8)
             for (size_t i = 0; i < cols; i++)
                 row[i] = (float)(int8_t)t->data[r * cols + i] * scale;
         else
-            for (size_t i = 0; i < cols; i++)
-                row[i] = (float)((packed[i / 2] >> i % 2 * 4 & 15) - 8) * scale;
+            int5_to_float(row, t->data + r * aoei_int5_bytes(cols), cols, scale);
     }
 }
 
 void aoei_st_to_float(float *out, const aoei_st_tensor *t) {
     size_t n = aoei_st_elements(t);
-    if (t->dtype == AOEI_ST_I8 || t->dtype == AOEI_ST_I4) {
+    if (t->dtype == AOEI_ST_I8 || t->dtype == AOEI_ST_I5) {
         scaled_to_float(out, t);
         return;
     }

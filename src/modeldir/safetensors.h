@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Maps safetensors files into memory and reads their tensors. A file consists of the length of the header (uint64,
  * little-endian), the JSON header and the data. When a file is opened, all lengths, offsets, shapes and overlaps in the header
- * are checked. Error messages name the file and the tensor. If aoe stores a matrix NAME as int8 or int4, the file contains two
+ * are checked. Error messages name the file and the tensor. If aoe stores a matrix NAME as int8 or int5, the file contains two
  * tensors: NAME (I8 or U8) and NAME_scale (one F32 scale per row; storage.h).
  * Files that torch.save wrote (torch_file.h), such as pytorch_model.bin, are read as well; the first bytes of a file determine
  * its format.
@@ -11,18 +11,19 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "aoe.h"
 
-/* The data type of a tensor. aoe cannot convert AOEI_ST_U8, AOEI_ST_F64 and AOEI_ST_OTHER to float. A matrix of int4 values has
- * the type AOEI_ST_U8 in a file. AOEI_ST_I4 is the type of its description with the number of columns before packing, which
+/* The data type of a tensor. aoe cannot convert AOEI_ST_U8, AOEI_ST_F64 and AOEI_ST_OTHER to float. A matrix of int5 values has
+ * the type AOEI_ST_U8 in a file. AOEI_ST_I5 is the type of its description with the number of columns before packing, which
  * weight_tensors.c creates, because the file does not contain this number. */
 typedef enum aoei_st_dtype {
     AOEI_ST_F32,
     AOEI_ST_F16,
     AOEI_ST_BF16,
     AOEI_ST_I8,
-    AOEI_ST_I4,
+    AOEI_ST_I5,
     AOEI_ST_U8,
     AOEI_ST_I64,
     AOEI_ST_F64,
@@ -38,7 +39,7 @@ typedef struct aoei_st_tensor {
     size_t shape[AOEI_ST_MAX_DIMS];
     const unsigned char *data; /* [bytes] data in the mapped file, little-endian, possibly unaligned */
     size_t bytes;              /* size of `data` in bytes */
-    /* The tensor NAME_scale, if this tensor has the type I8, U8 or I4 and the file contains its scales; otherwise NULL. The
+    /* The tensor NAME_scale, if this tensor has the type I8, U8 or I5 and the file contains its scales; otherwise NULL. The
      * scales are not checked when the file is opened. */
     const struct aoei_st_tensor *scale;
 } aoei_st_tensor;
@@ -66,16 +67,24 @@ const aoei_st_tensor *aoei_safetensors_scale(const aoei_safetensors *s, const ao
  * NULL. */
 const aoei_st_tensor *aoei_safetensors_scaled(const aoei_safetensors *s, const aoei_st_tensor *t);
 const char *aoei_st_dtype_name(aoei_st_dtype d);  /* name such as "F32"; "unsupported" for AOEI_ST_OTHER; static */
-size_t aoei_st_dtype_size(aoei_st_dtype d);       /* bytes per element; 0 for AOEI_ST_I4 and AOEI_ST_OTHER */
+size_t aoei_st_dtype_size(aoei_st_dtype d);       /* bytes per element; 0 for AOEI_ST_I5 and AOEI_ST_OTHER */
 size_t aoei_st_elements(const aoei_st_tensor *t); /* number of elements */
-/* Returns the number of bytes of a row of n int4 values: two values per byte, and an unused half byte if n is odd. */
-static inline size_t aoei_int4_bytes(size_t n) {
-    return n / 2 + n % 2;
+#define AOEI_INT5_GROUP_BYTES ((size_t)5)         /* size in bytes of a group of 8 int5 values, which storage.h describes */
+#define AOEI_INT5_ZEROS       0x8421084210u       /* number of a group of 8 zeros, whose values are all stored as 16 */
+/* Returns the number of bytes of a row of n int5 values: 5 bytes for each group of 8 values. */
+static inline size_t aoei_int5_bytes(size_t n) {
+    return AOEI_INT5_GROUP_BYTES * (n / 8 + (n % 8 != 0));
 }
-/* Unpacks a row of n int4 values, which storage.h describes, to q[n]. */
-void aoei_int4_unpack(int8_t *q, const unsigned char *packed, size_t n);
-/* Converts all elements of t to float and writes them to `out`. The type of t must be F32, F16, BF16, I8 or I4. If the type is
- * I8 or I4, the caller must first check the tensor with aoei_int8_check or aoei_int4_check (storage.h). */
+/* Returns the little-endian number of 40 bits that the group of int5 values at p contains. */
+static inline uint64_t aoei_int5_group(const unsigned char *p) {
+    uint32_t low;
+    memcpy(&low, p, sizeof low);
+    return low | (uint64_t)p[4] << 32;
+}
+/* Unpacks a row of n int5 values to q[n]. */
+void aoei_int5_unpack(int8_t *q, const unsigned char *packed, size_t n);
+/* Converts all elements of t to float and writes them to `out`. The type of t must be F32, F16, BF16, I8 or I5. If the type is
+ * I8 or I5, the caller must first check the tensor with aoei_int8_check or aoei_int5_check (storage.h). */
 void aoei_st_to_float(float *out, const aoei_st_tensor *t);
 /* Converts the rows [first, first + n) of a matrix to float as aoei_st_to_float does. A vector is a matrix with one row. */
 void aoei_st_rows_to_float(float *out, const aoei_st_tensor *t, size_t first, size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Converts weights to their storage type and writes them to a file. Rows are converted in small blocks. The scales of an int8
- * or int4 matrix are written after the matrix, so only the scales of the current matrix are kept in memory. aoei_st_to_float
+ * or int5 matrix are written after the matrix, so only the scales of the current matrix are kept in memory. aoei_st_to_float
  * (safetensors.c) converts stored values back to float.
  */
 #include "modeldir/storage.h"
@@ -20,7 +20,7 @@
 #define MIN_SCALE    0x1p-126f /* smallest scale of a row whose elements do not all round to 0 */
 #define MAX_ZERO     0x1p-127f /* largest magnitude that rounds to 0 with this scale */
 
-enum { INT4_CANDIDATES = 21 }; /* number of scales of which the best is selected for a row of int4 values */
+enum { INT5_CANDIDATES = 21 }; /* number of scales of which the best is selected for a row of int5 values */
 
 struct aoei_storage_writer {
     aoei_st_writer *out; /* owned */
@@ -28,7 +28,7 @@ struct aoei_storage_writer {
     const aoei_st_entry *entries; /* [n] descriptions of the tensors, borrowed */
     size_t n, at;                 /* number of tensors, and index of the current tensor */
     size_t left;                  /* number of elements of the current tensor that have not been written yet */
-    float *scales; /* [largest number of rows of a matrix] scales of the current matrix, owned; used only for int8 and int4 */
+    float *scales; /* [largest number of rows of a matrix] scales of the current matrix, owned; used only for int8 and int5 */
     void *chunk;   /* [at least CHUNK and at least one row] converted elements, owned; NULL for float32 */
 };
 
@@ -65,48 +65,54 @@ float aoei_int8_row(int8_t *q, const float *x, size_t n) {
     return scale;
 }
 
-/* Returns the int4 value of x: the quotient x / scale, limited to [-7, 7] and rounded as in aoei_int8_row. */
-static inline int int4_value(float x, float scale) {
+/* Returns the int5 value of x: the quotient x / scale, limited to [-15, 15] and rounded as in aoei_int8_row. */
+static inline int int5_value(float x, float scale) {
     const double q = (double)x / (double)scale;
-    return (int)lrint(q < -7 ? -7 : q > 7 ? 7 : q);
+    return (int)lrint(q < -15 ? -15 : q > 15 ? 15 : q);
 }
 
 /* Returns the sum of the squared differences between x[n] and the values that are read if x is stored with the given scale. */
-static double int4_error(const float *x, size_t n, float scale) {
+static double int5_error(const float *x, size_t n, float scale) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
-        const double d = (double)x[i] - (double)((float)int4_value(x[i], scale) * scale);
+        const double d = (double)x[i] - (double)((float)int5_value(x[i], scale) * scale);
         sum += d * d;
     }
     return sum;
 }
 
-float aoei_int4_row(unsigned char *packed, const float *x, size_t n) {
-    const uint32_t bits = max_magnitude_bits(x, n);
-    float max, scale = 0;
+/* Returns the candidate with the smallest error for the row x[n], whose largest magnitude is max. */
+static float int5_scale(const float *x, size_t n, float max) {
+    float scale = 0;
     double least = INFINITY;
-    memcpy(&max, &bits, sizeof max);
-    memset(packed, 0x88, aoei_int4_bytes(n));
-    if (max <= MAX_ZERO)
-        return 0;
-    for (int k = 0; k < INT4_CANDIDATES; k++) {
-        const float limit = (float)((double)max * (50 - k) / 50), candidate = fmaxf(limit / 7.0f, MIN_SCALE);
-        const double error = int4_error(x, n, candidate);
+    for (int k = 0; k < INT5_CANDIDATES; k++) {
+        const float limit = (float)((double)max * (50 - k) / 50), candidate = fmaxf(limit / 15.0f, MIN_SCALE);
+        const double error = int5_error(x, n, candidate);
         if (error < least) {
             least = error;
             scale = candidate;
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        const int stored = int4_value(x[i], scale) + 8;
-        packed[i / 2] = (unsigned char)(i % 2 ? (packed[i / 2] & 15) | stored << 4 : 0x80 | stored);
+    return scale;
+}
+
+float aoei_int5_row(unsigned char *packed, const float *x, size_t n) {
+    const uint32_t bits = max_magnitude_bits(x, n);
+    float max;
+    memcpy(&max, &bits, sizeof max);
+    const float scale = max <= MAX_ZERO ? 0 : int5_scale(x, n, max);
+    for (size_t first = 0; first < n; first += 8, packed += AOEI_INT5_GROUP_BYTES) {
+        uint64_t group = AOEI_INT5_ZEROS;
+        for (size_t i = 0; i < 8 && first + i < n && scale > 0; i++)
+            group += (uint64_t)int5_value(x[first + i], scale) << 5 * i; /* a negative value is subtracted */
+        memcpy(packed, &group, AOEI_INT5_GROUP_BYTES);
     }
     return scale;
 }
 
 /* ----------------------------------------------------------------- reading */
 
-/* Checks the scales of t, an I8 matrix or a U8 matrix of int4 values. highest: largest int8 or int4 value. */
+/* Checks the scales of t, an I8 matrix or a U8 matrix of int5 values. highest: largest int8 or int5 value. */
 static int check_scales(const aoei_safetensors *s, const aoei_st_tensor *t, int highest, aoe_error *err) {
     const char *path = aoei_safetensors_path(s, t);
     const aoei_st_tensor *scale = aoei_safetensors_scale(s, t);
@@ -146,23 +152,26 @@ int aoei_int8_check(const aoei_safetensors *s, const aoei_st_tensor *t, aoe_erro
     return check_scales(s, t, 127, err);
 }
 
-int aoei_int4_check(const aoei_safetensors *s, const aoei_st_tensor *t, size_t cols, aoe_error *err) {
+int aoei_int5_check(const aoei_safetensors *s, const aoei_st_tensor *t, size_t cols, aoe_error *err) {
     const char *path = aoei_safetensors_path(s, t);
-    const size_t bytes = aoei_int4_bytes(cols);
-    const int rc = check_scales(s, t, 7, err);
+    const size_t bytes = aoei_int5_bytes(cols);
+    const int rc = check_scales(s, t, 15, err);
     if (rc)
         return rc;
     if (t->n_dims != 2 || t->shape[1] != bytes)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: the U8 tensor '%s' does not have rows of %zu bytes, which contain %zu int4 values; config.json "
+                         "%s: the U8 tensor '%s' does not have rows of %zu bytes, which contain %zu int5 values; config.json "
                          "belongs to another model, or convert or download the model again",
                          path, t->name, bytes, cols);
-    for (size_t r = 0; r < t->shape[0] && cols % 2; r++)
-        if (t->data[(r + 1) * bytes - 1] >> 4 != 8)
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s: the unused half of the last byte of row %zu of tensor '%s' is %d instead of 8; convert or "
-                             "download the model again",
-                             path, r, t->name, t->data[(r + 1) * bytes - 1] >> 4);
+    for (size_t r = 0; r < t->shape[0] && cols % 8; r++) {
+        const uint64_t group = aoei_int5_group(t->data + (r + 1) * bytes - AOEI_INT5_GROUP_BYTES);
+        for (size_t i = cols % 8; i < 8; i++)
+            if ((group >> 5 * i & 31) != 16)
+                return aoei_fail(err, AOE_EFORMAT,
+                                 "%s: the padding of tensor '%s' contains %d at row %zu, column %zu, but it must be 0; convert "
+                                 "or download the model again",
+                                 path, t->name, (int)(group >> 5 * i & 31) - 16, r, cols / 8 * 8 + i);
+    }
     return 0;
 }
 
@@ -178,7 +187,7 @@ static const struct {
 };
 
 const char *aoei_storage_name(aoe_storage s, aoe_embedding_storage embeddings) {
-    return embeddings == AOE_EMBEDDING_STORAGE_INT4 ? "I8, token embeddings I4" : types[s].name;
+    return embeddings == AOE_EMBEDDING_STORAGE_INT5 ? "I8, token embeddings I5" : types[s].name;
 }
 
 const char *aoei_storage_torch_dtype(aoe_storage s) {
@@ -191,13 +200,13 @@ size_t aoei_storage_bytes(aoe_storage s, size_t rows, size_t cols, int vector) {
     return rows * cols * aoei_st_dtype_size(types[s].dtype);
 }
 
-size_t aoei_int4_storage_bytes(size_t rows, size_t cols) {
-    return rows * (aoei_int4_bytes(cols) + sizeof(float));
+size_t aoei_int5_storage_bytes(size_t rows, size_t cols) {
+    return rows * (aoei_int5_bytes(cols) + sizeof(float));
 }
 
 /* ----------------------------------------------------------------- writing */
 
-/* Returns 1 if the tensor e is stored as int8 or int4 with one scale per row. */
+/* Returns 1 if the tensor e is stored as int8 or int5 with one scale per row. */
 static int has_scales(aoe_storage storage, const aoei_st_entry *e) {
     return storage == AOE_STORAGE_INT8 && e->n_dims == 2 && e->shape[1];
 }
@@ -227,7 +236,7 @@ static int allocate_buffers(aoei_storage_writer *w, aoe_error *err) {
 }
 
 /* Writes to `stored` the descriptions of the tensors of the file, and adds their number to *n_stored. The tensors are
- * w->entries and, with int8, the scales of each matrix. Sets the data types of the tensors, and packs the rows of int4
+ * w->entries and, with int8, the scales of each matrix. Sets the data types of the tensors, and packs the rows of int5
  * matrices. stored: [2 * w->n]. names: [w->n] set to the names of the scales. The caller zeroes `names` before the call and
  * frees the names after it. */
 static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, const aoei_storage_writer *w, aoe_error *err) {
@@ -246,9 +255,9 @@ static int list_stored(aoei_st_entry *stored, size_t *n_stored, char **names, co
             entry->dtype = AOEI_ST_F32;
             continue;
         }
-        if (e->dtype == AOEI_ST_I4) {
+        if (e->dtype == AOEI_ST_I5) {
             entry->dtype = AOEI_ST_U8;
-            entry->shape[1] = aoei_int4_bytes(e->shape[1]);
+            entry->shape[1] = aoei_int5_bytes(e->shape[1]);
         }
         const size_t len = strlen(e->name);
         if (!(names[i] = aoei_malloc(len + sizeof AOEI_SCALE_SUFFIX)))
@@ -293,7 +302,7 @@ static int fail_value(const aoei_storage_writer *w, float v, const char *type, a
 static int fail_row(const aoei_storage_writer *w, const float *x, aoe_error *err) {
     while (fabsf(*x) < FLT_MAX)
         x++;
-    return fail_value(w, *x, w->entries[w->at].dtype == AOEI_ST_I4 ? "int4" : "int8", err);
+    return fail_value(w, *x, w->entries[w->at].dtype == AOEI_ST_I5 ? "int5" : "int8", err);
 }
 
 /* Writes x[n] as bfloat16. */
@@ -312,11 +321,12 @@ static int put_bf16(aoei_storage_writer *w, const float *x, size_t n, aoe_error 
     return rc;
 }
 
-/* Writes x[n / cols, cols], which contains rows of a matrix, as int8 or int4, and stores their scales in w->scales. row: index
+/* Writes x[n / cols, cols], which contains rows of a matrix, as int8 or int5, and stores their scales in w->scales. row: index
  * in the matrix of the first row of x. */
 static int put_scaled(aoei_storage_writer *w, const float *x, size_t n, size_t row, size_t cols, aoe_error *err) {
-    const int int4 = w->entries[w->at].dtype == AOEI_ST_I4;
-    const size_t step = cols < CHUNK ? CHUNK / cols : 1, rows = n / cols, row_bytes = int4 ? aoei_int4_bytes(cols) : cols;
+    const int int5 = w->entries[w->at].dtype == AOEI_ST_I5;
+    const size_t rows = n / cols, row_bytes = int5 ? aoei_int5_bytes(cols) : cols;
+    const size_t step = row_bytes < CHUNK ? CHUNK / row_bytes : 1;
     unsigned char *chunk = w->chunk;
     int rc = 0;
     for (size_t first = 0; first < rows && !rc; first += step) {
@@ -326,7 +336,7 @@ static int put_scaled(aoei_storage_writer *w, const float *x, size_t n, size_t r
             if (max_magnitude_bits(from, cols) >= FLT_MAX_BITS)
                 return fail_row(w, from, err);
             unsigned char *to = chunk + r * row_bytes;
-            w->scales[row + first + r] = int4 ? aoei_int4_row(to, from, cols) : aoei_int8_row((int8_t *)to, from, cols);
+            w->scales[row + first + r] = int5 ? aoei_int5_row(to, from, cols) : aoei_int8_row((int8_t *)to, from, cols);
         }
         rc = aoei_st_writer_write(w->out, chunk, part * row_bytes, err);
     }

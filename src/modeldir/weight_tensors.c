@@ -53,16 +53,16 @@ static size_t stored_length(const aoei_slot *slot) {
     return slot->stored_rows ? slot->stored_rows : slot->vector ? slot->cols : slot->rows;
 }
 
-/* Returns 1 if t, the tensor of the slot, contains int4 values, which is possible only for token embeddings. */
-static int is_int4(const aoei_st_tensor *t, const aoei_slot *slot) {
+/* Returns 1 if t, the tensor of the slot, contains int5 values, which is possible only for token embeddings. */
+static int is_int5(const aoei_st_tensor *t, const aoei_slot *slot) {
     return t->dtype == AOEI_ST_U8 && slot->table;
 }
 
 /* Sets *out to the tensor that contains the slot and checks the shape and the data type of the tensor. */
 static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
     const aoei_st_tensor *t = *out = aoei_weight_find(f->weights, slot->head ? "" : f->prefix, slot->name);
-    const int int4 = t && is_int4(t, slot);
-    const size_t expected[2] = {stored_length(slot), int4 ? aoei_int4_bytes(slot->cols) : slot->cols};
+    const int int5 = t && is_int5(t, slot);
+    const size_t expected[2] = {stored_length(slot), int5 ? aoei_int5_bytes(slot->cols) : slot->cols};
     const size_t n_dims = slot->vector ? 1 : 2;
     int rc;
     char actual[256], required[64];
@@ -74,7 +74,7 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
                          aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name);
     }
     const char *path = aoei_safetensors_path(f->weights, t);
-    if (int4 && (rc = aoei_int4_check(f->weights, t, slot->cols, err)))
+    if (int5 && (rc = aoei_int5_check(f->weights, t, slot->cols, err)))
         return rc;
     if (t->n_dims != n_dims || memcmp(t->shape, expected, n_dims * sizeof *expected) != 0)
         return aoei_fail(err, AOE_EFORMAT,
@@ -83,7 +83,7 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
                          shape_text(required, sizeof required, expected, n_dims));
     if (t->dtype == AOEI_ST_I8)
         return aoei_int8_check(f->weights, t, err);
-    if (int4)
+    if (int5)
         return 0;
     if (t->dtype != AOEI_ST_F32 && t->dtype != AOEI_ST_F16 && t->dtype != AOEI_ST_BF16)
         return aoei_fail(err, AOE_EUNSUPPORTED,
@@ -128,22 +128,22 @@ static int check_others(const aoei_model_files *f, const aoei_encoder_config *c,
 }
 
 /* Returns the name of the data type of all encoder weights, or "mixed" if their types differ. Adapters and the modules after
- * the pooling are ignored. If `int8` is 1, F32 vectors are also ignored. Token embeddings may be int4 if all other matrices are
+ * the pooling are ignored. If `int8` is 1, F32 vectors are also ignored. Token embeddings may be int5 if all other matrices are
  * I8. */
 static const char *storage_name(const aoei_model_files *f, const aoei_encoder_config *c, int int8) {
-    const char *name = f->int4 ? aoei_st_dtype_name(AOEI_ST_I8) : NULL;
+    const char *name = f->int5 ? aoei_st_dtype_name(AOEI_ST_I8) : NULL;
     for (size_t i = 0; i < aoei_slot_count(c); i++) {
         const aoei_st_tensor *t = f->tensors[i];
         aoei_slot slot;
         aoei_slot_describe(c, i, &slot);
-        if (!t || slot.adapter || slot.pooled || t->dtype == AOEI_ST_I4 || (int8 && t->n_dims == 1 && t->dtype == AOEI_ST_F32))
+        if (!t || slot.adapter || slot.pooled || t->dtype == AOEI_ST_I5 || (int8 && t->n_dims == 1 && t->dtype == AOEI_ST_F32))
             continue;
         const char *type = aoei_st_dtype_name(t->dtype);
         if (name && strcmp(name, type) != 0)
             return "mixed";
         name = type;
     }
-    return f->int4 ? aoei_storage_name(AOE_STORAGE_INT8, AOE_EMBEDDING_STORAGE_INT4) : name;
+    return f->int5 ? aoei_storage_name(AOE_STORAGE_INT8, AOE_EMBEDDING_STORAGE_INT5) : name;
 }
 
 /* Returns the open file that contains the tensor of a slot. */
@@ -155,24 +155,25 @@ static const aoei_safetensors *file_of(const aoei_model_files *f, const aoei_enc
     return d.pooled ? f->modules[d.pooled - 1] : f->weights;
 }
 
-/* Returns an error that names the first element of t, a U8 matrix of int4 values, that is -8. */
-static int fail_int4(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_error *err) {
+/* Returns an error that names the first element of t, a U8 matrix of int5 values, that is -16. */
+static int fail_int5(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_error *err) {
+    const size_t per_row = 8 * (t->shape[1] / AOEI_INT5_GROUP_BYTES); /* values per row, with padding */
     size_t i = 0;
-    while (t->data[i] & 15 && t->data[i] >> 4)
+    while (aoei_int5_group(t->data + i / 8 * AOEI_INT5_GROUP_BYTES) >> i % 8 * 5 & 31)
         i++;
     return aoei_fail(err, AOE_EFORMAT,
-                     "%s: tensor '%s' contains -8 at row %zu, column %zu, but int4 values must be from -7 to 7; convert or "
+                     "%s: tensor '%s' contains -16 at row %zu, column %zu, but int5 values must be from -15 to 15; convert or "
                      "download the model again",
-                     aoei_safetensors_path(file, t), t->name, i / t->shape[1], 2 * (i % t->shape[1]) + !!(t->data[i] & 15));
+                     aoei_safetensors_path(file, t), t->name, i / per_row, i % per_row);
 }
 
 /* Returns an error that names the first invalid element of t. An element is invalid if it is NaN or infinite, -128 in an I8
- * tensor, or -8 in a U8 tensor of int4 values. */
+ * tensor, or -16 in a U8 tensor of int5 values. */
 static int fail_invalid(const aoei_safetensors *file, const aoei_st_tensor *t, aoe_error *err) {
     size_t n = aoei_st_elements(t), size = t->bytes / n, i = 0;
     float v = 0;
     if (t->dtype == AOEI_ST_U8)
-        return fail_int4(file, t, err);
+        return fail_int5(file, t, err);
     if (t->dtype == AOEI_ST_I8)
         return aoei_fail(
             err, AOE_EFORMAT,
@@ -224,14 +225,14 @@ static void use_rows(aoei_model_files *f, size_t i, const aoei_slot *slot, const
     f->tensors[i] = part;
 }
 
-/* Sets *t, the U8 tensor of the token embeddings, to f->int4, a description of the tensor whose number of columns is `cols`. */
-static int use_int4(aoei_model_files *f, const aoei_st_tensor **t, size_t cols, aoe_error *err) {
-    if (!(f->int4 = aoei_malloc(sizeof *f->int4)))
-        return aoei_fail_nomem(err, sizeof *f->int4);
-    *f->int4 = **t;
-    f->int4->dtype = AOEI_ST_I4;
-    f->int4->shape[1] = cols;
-    *t = f->int4;
+/* Sets *t, the U8 tensor of the token embeddings, to f->int5, a description of the tensor whose number of columns is `cols`. */
+static int use_int5(aoei_model_files *f, const aoei_st_tensor **t, size_t cols, aoe_error *err) {
+    if (!(f->int5 = aoei_malloc(sizeof *f->int5)))
+        return aoei_fail_nomem(err, sizeof *f->int5);
+    *f->int5 = **t;
+    f->int5->dtype = AOEI_ST_I5;
+    f->int5->shape[1] = cols;
+    *t = f->int5;
     return 0;
 }
 
@@ -254,7 +255,7 @@ static int is_new_head(const aoei_model_files *f, const aoei_slot *slot) {
 
 /* Finds the tensors of the encoder, of the masked-LM head and of the classification head. The weights of a head that the file
  * of the adapters contains are found later (aoei_adapter_tensors_find). Sets *int8 to 1 if one of these
- * tensors is I8 or int4, and to 0 otherwise. */
+ * tensors is I8 or int5, and to 0 otherwise. */
 static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *int8, aoe_error *err) {
     const int new_mlm_head = c->mlm_head && !has_head(f, c);
     int rc = 0;
@@ -268,8 +269,8 @@ static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *
             rc = check_tensor(f, &slot, &f->tensors[i], err);
         if (!rc && f->tensors[i] && slot.stored_rows)
             use_rows(f, i, &slot, f->tensors[i]);
-        if (!rc && f->tensors[i] && is_int4(f->tensors[i], &slot))
-            rc = use_int4(f, &f->tensors[i], slot.cols, err);
+        if (!rc && f->tensors[i] && is_int5(f->tensors[i], &slot))
+            rc = use_int5(f, &f->tensors[i], slot.cols, err);
         *int8 |= f->tensors[i] && f->tensors[i]->scale;
     }
     return rc;

@@ -14,7 +14,7 @@
 int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err);
 /* Checks on all threads of `pool` that all values are finite. Calls other_work(arg) in the same parallel loop, see
  * aoei_weights_check. Errors: AOE_ENUMERIC (a value is NaN or infinite; the message names the tensor and the element),
- * AOE_EFORMAT (-128 in an I8 tensor, or -8 in an int4 tensor), AOE_ENOMEM. */
+ * AOE_EFORMAT (-128 in an I8 tensor, or -16 in an int5 tensor), AOE_ENOMEM. */
 int aoei_weight_tensors_check_values(const aoei_model_files *f, const aoei_encoder_config *c, aoei_pool *pool,
                                      void (*other_work)(void *arg), void *arg, aoe_error *err);
 /* The encoder does not use the pooler of BERT, but the tensors of the pooler are copied when a model is saved. If t is a tensor

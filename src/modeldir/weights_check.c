@@ -9,8 +9,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define BLOCK_BYTES ((size_t)1 << 20) /* maximum number of bytes that a task checks */
+/* maximum number of bytes that a task checks; a multiple of the number of bytes per inner loop for every data type */
+#define BLOCK_BYTES ((size_t)5 << 18)
 #define GROUP       256 /* number of elements per inner loop; the fixed number lets the compiler vectorize the loop */
+#define GROUP5      (GROUP / 8 * AOEI_INT5_GROUP_BYTES) /* number of bytes that contain GROUP int5 values */
 
 /* The part of a tensor that one task checks. */
 typedef struct block {
@@ -52,20 +54,22 @@ static uint32_t bad_group8(const unsigned char *p) {
     return any;
 }
 
-/* Returns non-zero if one of the GROUP bytes of int4 values at p contains -8, whose four bits are 0 and which is not a valid
- * value of a stored int4 weight. */
-static uint32_t bad_group4(const unsigned char *p) {
-    uint8_t any = 0;
-    for (size_t i = 0; i < GROUP; i++)
-        any = (uint8_t)(any | ((p[i] & 0x0f) == 0) | ((p[i] & 0xf0) == 0));
-    return any;
+/* Returns non-zero if one of the GROUP int5 values at p is -16, whose five bits are 0 and which is not a valid value of a
+ * stored int5 weight. Adding 15 to the lower four bits of a value sets its highest bit unless the four bits are 0. */
+static uint32_t bad_group5(const unsigned char *p) {
+    const uint64_t highest = AOEI_INT5_ZEROS, lower = highest - (highest >> 4); /* masks of the bits of all 8 values */
+    uint64_t all = highest;
+    for (size_t i = 0; i < GROUP5; i += AOEI_INT5_GROUP_BYTES) {
+        const uint64_t x = aoei_int5_group(p + i);
+        all &= ((x & lower) + lower) | x;
+    }
+    return all != highest;
 }
 
-/* Returns non-zero if one of the GROUP elements at p, which have the data type dtype, is invalid. For I4, there are GROUP bytes
- * with two elements each. */
+/* Returns non-zero if one of the GROUP elements at p, which have the data type dtype, is invalid. */
 static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
-    if (dtype == AOEI_ST_I8 || dtype == AOEI_ST_I4)
-        return dtype == AOEI_ST_I8 ? bad_group8(p) : bad_group4(p);
+    if (dtype == AOEI_ST_I8 || dtype == AOEI_ST_I5)
+        return dtype == AOEI_ST_I8 ? bad_group8(p) : bad_group5(p);
     if (dtype == AOEI_ST_F32)
         return bad_group32(p);
     return dtype == AOEI_ST_F16 ? bad_group16(p, 0x7c00, 0x0400) : bad_group16(p, 0x7f80, 0x0080);
@@ -73,11 +77,11 @@ static uint32_t bad_group(aoei_st_dtype dtype, const unsigned char *p) {
 
 /* Returns 1 if the block contains an invalid value. */
 static int block_is_bad(const block *b) {
-    const size_t group = b->dtype == AOEI_ST_I4 ? GROUP : GROUP * aoei_st_dtype_size(b->dtype);
+    const size_t group = b->dtype == AOEI_ST_I5 ? GROUP5 : GROUP * aoei_st_dtype_size(b->dtype);
     unsigned char last[GROUP * sizeof(float)]; /* copy of an incomplete last group, padded with valid values */
     uint32_t any = 0;                          /* non-zero if an invalid value was found */
     size_t at = 0;
-    memset(last, b->dtype == AOEI_ST_I4 ? 0x88 : 0, sizeof last);
+    memset(last, b->dtype == AOEI_ST_I5 ? 0xff : 0, sizeof last);
     for (; b->bytes - at >= group; at += group)
         any |= bad_group(b->dtype, b->data + at);
     memcpy(last, b->data + at, b->bytes - at);

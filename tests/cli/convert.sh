@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # tags: numbers
-# Tests `aoe convert` with f32, bf16 and int8, and with int4 token embeddings. Converting a bf16, int8 or int4 model to
+# Tests `aoe convert` with f32, bf16 and int8, and with int5 token embeddings. Converting a bf16, int8 or int5 model to
 # f32 and back must reproduce every byte. Every command must read all types. Impossible conversions must be rejected.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model --pooling cls-last-avg
 small_table data.tsv 40
 printf 'A plane is taking off.\nAn aircraft departs.\n' >text.txt
-for type in f32 bf16 int8 int4; do
+for type in f32 bf16 int8 int5; do
     storage="--dtype $type"
-    [ $type != int4 ] || storage='--dtype int8 --embedding-dtype int4'
+    [ $type != int5 ] || storage='--dtype int8 --embedding-dtype int5'
     # shellcheck disable=SC2086
     "$AOE" convert model $storage -o $type
     # shellcheck disable=SC2086
@@ -36,10 +36,10 @@ cmp model/model.safetensors f32/model.safetensors
 diff -r -q model f32
 diff -r -q model bf16 | sort
 diff -r -q model int8 | sort
-diff -r -q int8 int4 | sort
-"$AOE" convert int4 --dtype int8 -o json --json 2>/dev/null
+diff -r -q int8 int5 | sort
+"$AOE" convert int5 --dtype int8 -o json --json 2>/dev/null
 rm -r json
-"$AOE" merge model int8 --dtype int8 --embedding-dtype int4 -o merged 2>&1 | grep -v warning
+"$AOE" merge model int8 --dtype int8 --embedding-dtype int5 -o merged 2>&1 | grep -v warning
 "$AOE" convert model --dtype int8 -o json --json 2>/dev/null
 cmp int8/model.safetensors json/model.safetensors
 
@@ -51,11 +51,11 @@ fails "$AOE" convert missing.txt.gz -o new
 for command in 'convert model' 'convert model --dtype f32' 'merge model int8'; do
     code=0
     # shellcheck disable=SC2086
-    "$AOE" $command --embedding-dtype int4 -o new || code=$?
+    "$AOE" $command --embedding-dtype int5 -o new || code=$?
     echo "exit code $code"
 done
-cp -r int4 damaged
-poke damaged/model.safetensors "$(tensor_offset int4/model.safetensors embeddings.word_embeddings.weight)" '\010'
+cp -r int5 damaged
+poke damaged/model.safetensors "$(tensor_offset int5/model.safetensors embeddings.word_embeddings.weight)" '\340'
 fails "$AOE" embed -q -m damaged text.txt
 sed -i 's/word_embeddings\.weight_scale"/word_embeddings.weight_scald"/' damaged/model.safetensors
 fails "$AOE" embed -q -m damaged text.txt

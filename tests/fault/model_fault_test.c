@@ -299,7 +299,7 @@ static void converting_without_memory(void **state) {
     assert_int_equal(aoe_convert(ctx, from, to,
                                  &(aoe_convert_options){.struct_size = sizeof(aoe_convert_options),
                                                         .storage = AOE_STORAGE_INT8,
-                                                        .embedding_storage = AOE_EMBEDDING_STORAGE_INT4},
+                                                        .embedding_storage = AOE_EMBEDDING_STORAGE_INT5},
                                  NULL, NULL),
                      0);
     int64_t live = aoei_alloc_live();

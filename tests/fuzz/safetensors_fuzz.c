@@ -9,13 +9,13 @@
 #include "../support/support.h"
 #include "modeldir/storage.h"
 
-/* Converts the U8 matrix t, if it contains valid int4 values in rows of an even or odd number of columns. */
-static void convert_int4(const aoei_safetensors *s, const aoei_st_tensor *t) {
-    for (size_t odd = 0; odd < 2 && t->n_dims == 2 && t->shape[1]; odd++) {
+/* Converts the U8 matrix t, if it contains valid int5 values, for every number of columns that its rows can have. */
+static void convert_int5(const aoei_safetensors *s, const aoei_st_tensor *t) {
+    for (size_t padding = 0; padding < 8 && t->n_dims == 2 && t->shape[1] && t->shape[1] % 5 == 0; padding++) {
         aoei_st_tensor d = *t;
-        d.dtype = AOEI_ST_I4;
-        d.shape[1] = 2 * t->shape[1] - odd;
-        if (aoei_int4_check(s, t, d.shape[1], NULL))
+        d.dtype = AOEI_ST_I5;
+        d.shape[1] = t->shape[1] / 5 * 8 - padding;
+        if (aoei_int5_check(s, t, d.shape[1], NULL))
             continue;
         const size_t n = aoei_st_elements(&d);
         float *v = malloc((n ? n : 1) * sizeof *v);
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             free(v);
         }
         if (t->dtype == AOEI_ST_U8)
-            convert_int4(s, t);
+            convert_int5(s, t);
     }
     aoei_safetensors_close(s);
     return sum == 0x7fffffffu; /* returns a value that depends on the sum, so that the compiler does not remove the reads */

@@ -206,13 +206,13 @@ static void writes_peft_files(void **state) {
  * base model. */
 static void accepts_any_storage_type(void **state) {
     (void)state;
-    for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int4 token embeddings */
-        const int int4 = storage > AOE_STORAGE_INT8;
+    for (int storage = AOE_STORAGE_BF16; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int5 token embeddings */
+        const int int5 = storage > AOE_STORAGE_INT8;
         char *base, *adapters, *narrow = test_path(test_dir, "narrow"), *wide = test_path(test_dir, "wide"),
                                *merged = test_path(test_dir, "merged");
         const aoe_convert_options to_narrow = {.struct_size = sizeof(aoe_convert_options),
-                                               .storage = int4 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
-                                               .embedding_storage = (aoe_embedding_storage)int4},
+                                               .storage = int5 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
+                                               .embedding_storage = (aoe_embedding_storage)int5},
                                   to_wide = {.struct_size = sizeof(aoe_convert_options), .storage = AOE_STORAGE_F32};
         write_both(2, NULL, &base, &adapters);
         assert_int_equal(aoe_convert(test_model_context, base, narrow, &to_narrow, NULL, NULL), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests the conversion of model directories. Weights must be rounded correctly to every storage type. Conversions that lose no
- * information must give equal bytes. Other files and settings must be copied. Malformed int8 and int4 files must be rejected.
+ * information must give equal bytes. Other files and settings must be copied. Malformed int8 and int5 files must be rejected.
  */
 #include <float.h>
 #include <math.h>
@@ -26,15 +26,15 @@
 #define MATRIX "encoder.layer.0.output.dense.weight" /* [8, 12] */
 #define TABLE  "embeddings.word_embeddings.weight"   /* [16, 8] */
 
-/* int8 with int4 token embeddings, in addition to the values of aoe_storage */
-enum { INT4_EMBEDDINGS = AOE_STORAGE_INT8 + 1 };
+/* int8 with int5 token embeddings, in addition to the values of aoe_storage */
+enum { INT5_EMBEDDINGS = AOE_STORAGE_INT8 + 1 };
 
-/* Returns options that select a storage type: a value of aoe_storage or INT4_EMBEDDINGS. */
+/* Returns options that select a storage type: a value of aoe_storage or INT5_EMBEDDINGS. */
 static aoe_convert_options options_of(int storage) {
-    const int int4 = storage == INT4_EMBEDDINGS;
+    const int int5 = storage == INT5_EMBEDDINGS;
     return (aoe_convert_options){.struct_size = sizeof(aoe_convert_options),
-                                 .storage = int4 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
-                                 .embedding_storage = int4 ? AOE_EMBEDDING_STORAGE_INT4 : AOE_EMBEDDING_STORAGE_AUTO};
+                                 .storage = int5 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
+                                 .embedding_storage = int5 ? AOE_EMBEDDING_STORAGE_INT5 : AOE_EMBEDDING_STORAGE_AUTO};
 }
 
 /* Returns the name of a storage type in the result of a conversion. */
@@ -144,11 +144,11 @@ static void save_extreme_weights(const aoe_model *m, const char *name) {
 static void round_row(float *v, size_t n, int storage, const aoei_slot *slot) {
     const int scaled = storage >= AOE_STORAGE_INT8 && !slot->vector;
     int8_t q[TEST_VOCAB * TEST_INTERMEDIATE];
-    unsigned char packed[TEST_VOCAB * TEST_INTERMEDIATE / 2 + 1];
+    unsigned char packed[TEST_VOCAB * TEST_INTERMEDIATE / 8 * 5 + 5];
     float scale = 0;
-    if (scaled && slot->table && storage == INT4_EMBEDDINGS) {
-        scale = aoei_int4_row(packed, v, n);
-        aoei_int4_unpack(q, packed, n);
+    if (scaled && slot->table && storage == INT5_EMBEDDINGS) {
+        scale = aoei_int5_row(packed, v, n);
+        aoei_int5_unpack(q, packed, n);
     } else if (scaled) {
         scale = aoei_int8_row(q, v, n);
     }
@@ -182,7 +182,7 @@ static void round_trips_are_exact(void **state) {
     aoe_model *m = open_model("in");
     save_extreme_weights(m, "extreme");
     aoe_model_close(m);
-    for (int s = AOE_STORAGE_F32; s <= INT4_EMBEDDINGS; s++) {
+    for (int s = AOE_STORAGE_F32; s <= INT5_EMBEDDINGS; s++) {
         char first[8], again[8], as_f32[8], back[8];
         snprintf(first, sizeof first, "a%d", s);
         snprintf(again, sizeof again, "b%d", s);
@@ -229,7 +229,7 @@ static void copies_files_and_settings(void **state) {
     static const char *const torch[] = {"\"torch_dtype\": \"float32\"", "\"torch_dtype\": \"bfloat16\"",
                                         "\"torch_dtype\": \"float32\"", "\"torch_dtype\": \"float32\""};
     free(make_input(&(test_model_spec){.pooler = 1, .shards = 2, .dtype = AOEI_ST_F16}));
-    for (int s = AOE_STORAGE_F32; s <= INT4_EMBEDDINGS; s++) {
+    for (int s = AOE_STORAGE_F32; s <= INT5_EMBEDDINGS; s++) {
         const int int8 = s >= AOE_STORAGE_INT8;
         char to[8];
         snprintf(to, sizeof to, "%d", s);
@@ -261,7 +261,7 @@ static void copies_files_and_settings(void **state) {
         expect_text(to, "vocab.txt", "[CLS]", 1);
         expect_text(to, "README.md", "with float32 weights (`aoe convert`)", int8);
         expect_text(to, "README.md", "from sentence_transformers import", !int8);
-        expect_text(to, "README.md", "the token embeddings as int4", s == INT4_EMBEDDINGS);
+        expect_text(to, "README.md", "the token embeddings as int5", s == INT5_EMBEDDINGS);
     }
 }
 
@@ -299,9 +299,9 @@ static void int8_embeds_like_its_float32_conversion(void **state) {
     expect_equal_embeddings(AOE_STORAGE_INT8);
 }
 
-static void int4_embeds_like_its_float32_conversion(void **state) {
+static void int5_embeds_like_its_float32_conversion(void **state) {
     (void)state;
-    expect_equal_embeddings(INT4_EMBEDDINGS);
+    expect_equal_embeddings(INT5_EMBEDDINGS);
 }
 
 static void count_warning(void *user, aoe_log_level level, const char *message) {
@@ -332,9 +332,9 @@ static void checks_the_request(void **state) {
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
     FRAGMENT(err, "options.storage is 3; use AOE_STORAGE_F32");
     o.storage = AOE_STORAGE_BF16;
-    o.embedding_storage = AOE_EMBEDDING_STORAGE_INT4;
+    o.embedding_storage = AOE_EMBEDDING_STORAGE_INT5;
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
-    FRAGMENT(err, "AOE_EMBEDDING_STORAGE_INT4 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage");
+    FRAGMENT(err, "AOE_EMBEDDING_STORAGE_INT5 in options.embedding_storage requires AOE_STORAGE_INT8 in options.storage");
     o.embedding_storage = (aoe_embedding_storage)2;
     o.storage = AOE_STORAGE_INT8;
     assert_int_equal(aoe_convert(ctx, in, out, &o, NULL, &err), AOE_EARG);
@@ -500,7 +500,7 @@ static void rejects_malformed_int8(void **state) {
     aoe_model_close(m);
 }
 
-static void rejects_malformed_int4(void **state) {
+static void rejects_malformed_int5(void **state) {
     (void)state;
     static const float bad[] = {-0x1p-20f, NAN, INFINITY, 0x1p126f};
     static const malformed cases[] = {
@@ -516,26 +516,25 @@ static void rejects_malformed_int4(void **state) {
         {{TABLE "_scale", .value = &bad[2]}, AOE_ENUMERIC, "_scale' contains inf at element 3"},
         {{TABLE "_scale", .value = &bad[3]},
          AOE_ENUMERIC,
-         "_scale' contains 8.50706e+37 at element 3; a scale must not be negative, and 7 times the scale must be finite"},
+         "_scale' contains 8.50706e+37 at element 3; a scale must not be negative, and 15 times the scale must be finite"},
         {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {16, 8}},
          AOE_EFORMAT,
-         "the U8 tensor '" TABLE "' does not have rows of 4 bytes, which contain 8 int4 values"},
-        {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 1, .shape = {16}}, AOE_EFORMAT, "does not have rows of 4 bytes"},
-        {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {15, 4}},
+         "the U8 tensor '" TABLE "' does not have rows of 5 bytes, which contain 8 int5 values"},
+        {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 1, .shape = {16}}, AOE_EFORMAT, "does not have rows of 5 bytes"},
+        {{TABLE, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {15, 5}},
          AOE_EFORMAT,
          "tensor '" TABLE "_scale' does not have the shape [15]"},
-        {{TABLE, .dtype = AOEI_ST_I8, .n_dims = 2, .shape = {16, 4}},
+        {{TABLE, .dtype = AOEI_ST_I8, .n_dims = 2, .shape = {16, 5}},
          AOE_EFORMAT,
-         "tensor '" TABLE "' has shape [16, 4], but config.json requires [16, 8]"},
+         "tensor '" TABLE "' has shape [16, 5], but config.json requires [16, 8]"},
         {{TABLE, .dtype = AOEI_ST_F32, .n_dims = 2, .shape = {16, 8}},
          AOE_EFORMAT,
          "the data type of tensor '" TABLE "' is F32, but it has scales ('" TABLE
          "_scale'), which only I8 and U8 matrices have"},
-        {{TABLE, .byte = 0xf0},
+        {{TABLE, .byte = 0xe0},
          AOE_EFORMAT,
-         "tensor '" TABLE "' contains -8 at row 1, column 2, but int4 values must be from -7 to 7"},
-        {{TABLE, .byte = 0x0f}, AOE_EFORMAT, "contains -8 at row 1, column 3, but int4 values must be from -7 to 7"},
-        /* only token embeddings may be int4 */
+         "tensor '" TABLE "' contains -16 at row 1, column 0, but int5 values must be from -15 to 15"},
+        /* only token embeddings may be int5 */
         {{MATRIX, .dtype = AOEI_ST_U8, .n_dims = 2, .shape = {8, 6}},
          AOE_EFORMAT,
          "tensor '" MATRIX "' has shape [8, 6], but config.json requires [8, 12]"},
@@ -546,8 +545,8 @@ static void rejects_malformed_int4(void **state) {
     };
     free(make_input(&(test_model_spec){.pooler = 1}));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect_malformed(INT4_EMBEDDINGS, &cases[i], i);
-    convert("in", "small", INT4_EMBEDDINGS);
+        expect_malformed(INT5_EMBEDDINGS, &cases[i], i);
+    convert("in", "small", INT5_EMBEDDINGS);
     char *small = test_path(test_dir, "small"), *file = test_path(small, "model.safetensors");
     size_t size;
     char *data = test_read(file, &size);
@@ -591,10 +590,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(round_trips_are_exact, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(copies_files_and_settings, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(int8_embeds_like_its_float32_conversion, test_dir_set_up, test_dir_tear_down),
-        cmocka_unit_test_setup_teardown(int4_embeds_like_its_float32_conversion, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(int5_embeds_like_its_float32_conversion, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(checks_the_request, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(rejects_malformed_int8, test_dir_set_up, test_dir_tear_down),
-        cmocka_unit_test_setup_teardown(rejects_malformed_int4, test_dir_set_up, test_dir_tear_down),
+        cmocka_unit_test_setup_teardown(rejects_malformed_int5, test_dir_set_up, test_dir_tear_down),
         cmocka_unit_test_setup_teardown(rejects_values_out_of_range, test_dir_set_up, test_dir_tear_down),
     };
     test_use_memory();

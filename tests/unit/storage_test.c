@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the storage of weights as bf16, and as int8 and int4 with one scale per row. Rounding is compared with exact
- * arithmetic. Values that are read from int8 or int4 rows and stored again must give identical bytes, for scales of all
+ * Tests the storage of weights as bf16, and as int8 and int5 with one scale per row. Rounding is compared with exact
+ * arithmetic. Values that are read from int8 or int5 rows and stored again must give identical bytes, for scales of all
  * magnitudes. Other tests cover the errors of the function that writes files.
  */
 #include "aoe_train.h"
@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,13 +58,32 @@ static void check_row(const float *x, size_t n, int8_t *q, int8_t *again, float 
                  (double)maximum, (double)scale, (double)scale2);
 }
 
-/* Returns the sum of the squared differences between the row x and its int4 values with the scale s, and writes the values to
+/* Returns the 5 bits that contain int5 value i of a row, read bit by bit. */
+static int stored_at(const unsigned char *packed, size_t i) {
+    int stored = 0;
+    for (size_t k = 0; k < 5; k++) {
+        const size_t bit = i % 8 * 5 + k; /* index of the bit in its group of 5 bytes */
+        stored |= (packed[i / 8 * 5 + bit / 8] >> bit % 8 & 1) << k;
+    }
+    return stored;
+}
+
+/* Sets the 5 bits that contain int5 value i of a row. */
+static void set_stored(unsigned char *packed, size_t i, int stored) {
+    for (size_t k = 0; k < 5; k++) {
+        const size_t bit = i % 8 * 5 + k;
+        unsigned char *byte = &packed[i / 8 * 5 + bit / 8];
+        *byte = (unsigned char)((*byte & ~(1 << bit % 8)) | (stored >> k & 1) << bit % 8);
+    }
+}
+
+/* Returns the sum of the squared differences between the row x and its int5 values with the scale s, and writes the values to
  * q[n]. Each value is found by comparing x with every multiple of s. If two multiples are equally near, it is the even one. */
-static long double nearest_int4(int8_t *q, const float *x, size_t n, float s) {
+static long double nearest_int5(int8_t *q, const float *x, size_t n, float s) {
     long double sum = 0;
     for (size_t i = 0; i < n; i++) {
-        q[i] = -7;
-        for (int k = -6; k <= 7; k++) {
+        q[i] = -15;
+        for (int k = -14; k <= 15; k++) {
             const double near = fabs((double)x[i] - (double)k * (double)s),
                          least = fabs((double)x[i] - (double)q[i] * (double)s);
             if (near < least || (near == least && k % 2 == 0))
@@ -75,43 +95,43 @@ static long double nearest_int4(int8_t *q, const float *x, size_t n, float s) {
     return sum;
 }
 
-/* Asserts that the row x is quantized to int4 as documented, and that quantizing the dequantized row gives identical bytes. */
-static void check_int4_row(const float *x, size_t n) {
+/* Asserts that the row x is quantized to int5 as documented, and that quantizing the dequantized row gives identical bytes. */
+static void check_int5_row(const float *x, size_t n) {
     enum { MAX = 255 };
-    unsigned char packed[MAX / 2 + 1], again[MAX / 2 + 1];
+    unsigned char packed[(MAX + 7) / 8 * 5], again[(MAX + 7) / 8 * 5];
     int8_t q[MAX], want[MAX];
     float v[MAX], maximum = 0;
     int highest = 0;
     assert_true(n <= MAX);
-    const float scale = aoei_int4_row(packed, x, n);
-    aoei_int4_unpack(q, packed, n);
+    const float scale = aoei_int5_row(packed, x, n);
+    aoei_int5_unpack(q, packed, n);
     for (size_t i = 0; i < n; i++) {
         maximum = fmaxf(maximum, fabsf(x[i]));
         highest = abs(q[i]) > highest ? abs(q[i]) : highest;
         v[i] = (float)q[i] * scale;
-        assert_true(q[i] >= -7 && isfinite(v[i]));
+        assert_true(q[i] >= -15 && isfinite(v[i]));
     }
-    if (n % 2)
-        assert_int_equal(packed[n / 2] >> 4, 8);
+    for (size_t i = n; i % 8; i++)
+        assert_int_equal(stored_at(packed, i), 16);
     if (maximum <= 0x1p-127f) {
         assert_true(scale == 0 && highest == 0);
     } else {
-        const long double error = nearest_int4(want, x, n, scale);
+        const long double error = nearest_int5(want, x, n, scale);
         int index = -1;
         assert_memory_equal(q, want, n);
         for (int k = 0; k <= 20; k++) {
-            const float s = fmaxf((float)((double)maximum * (50 - k) / 50) / 7.0f, 0x1p-126f);
+            const float s = fmaxf((float)((double)maximum * (50 - k) / 50) / 15.0f, 0x1p-126f);
             index = s == scale && index < 0 ? k : index;
             /* sums in float64 differ from exact sums by a relative error of less than 1e-12 */
-            assert_true(nearest_int4(want, x, n, s) * (1 + 1e-12L) >= error);
+            assert_true(nearest_int5(want, x, n, s) * (1 + 1e-12L) >= error);
         }
         assert_true(index >= 0 && highest > 0);
     }
     if (scale > 0x1p-126f)
-        assert_int_equal(highest, 7);
-    const float scale2 = aoei_int4_row(again, v, n);
-    if (bits_of(scale2) != bits_of(scale) || memcmp(packed, again, aoei_int4_bytes(n)) != 0)
-        fail_msg("row with maximum %a: quantizing the dequantized row to int4 changes the scale %a to %a or changes values",
+        assert_int_equal(highest, 15);
+    const float scale2 = aoei_int5_row(again, v, n);
+    if (bits_of(scale2) != bits_of(scale) || memcmp(packed, again, aoei_int5_bytes(n)) != 0)
+        fail_msg("row with maximum %a: quantizing the dequantized row to int5 changes the scale %a to %a or changes values",
                  (double)maximum, (double)scale, (double)scale2);
 }
 
@@ -119,20 +139,20 @@ static void check_value(float x) {
     int8_t q, again;
     float v;
     check_row(&x, 1, &q, &again, &v);
-    check_int4_row(&x, 1);
+    check_int5_row(&x, 1);
 }
 
 /* Tests that a row that is quantized, dequantized and quantized again keeps its scale. The scale depends only on the largest
  * magnitude of the row. The test uses rows with every largest magnitude in [1, 4). Doubling the magnitude changes only
  * exponents, unless the scale is subnormal, so other magnitudes need no test. The smallest and largest magnitudes of float32
- * are tested separately. Some of them are so small that the scale is 2^-126, the smallest positive scale. For int4, the largest
- * magnitude is 7 times the scale, and the same is tested for every magnitude to which a row can be limited. */
+ * are tested separately. Some of them are so small that the scale is 2^-126, the smallest positive scale. For int5, the largest
+ * magnitude is 15 times the scale, and the same is tested for every magnitude to which a row can be limited. */
 static void every_maximum_keeps_its_scale(void **state) {
     (void)state;
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits++) {
         const float maximum = of_bits(bits), scale = maximum / 127.0f;
-        const float scale4 = maximum / 7.0f;
-        if (127.0f * scale / 127.0f != scale || 7.0f * scale4 / 7.0f != scale4)
+        const float scale5 = maximum / 15.0f;
+        if (127.0f * scale / 127.0f != scale || 15.0f * scale5 / 15.0f != scale5)
             fail_msg("row with maximum %a: quantizing the dequantized row changes the scale", (double)maximum);
     }
     for (uint32_t bits = bits_of(1.0f); bits < bits_of(4.0f); bits += 61)
@@ -191,19 +211,19 @@ static void random_and_adversarial_rows(void **state) {
             x[0] = 127;
         check_row(x, N, q, again, v);
         if (round % 7 == 0)
-            check_int4_row(x, N - (size_t)round % 2);
+            check_int5_row(x, N - (size_t)round % 9);
     }
     memset(x, 0, sizeof x);
     x[3] = -0.0f;
     assert_true(aoei_int8_row(q, x, N) == 0);
-    check_int4_row(x, N);
+    check_int5_row(x, N);
     x[5] = 0x1.fffffcp127f;
     x[6] = -0x1.fffffcp127f;
     x[7] = 1e-45f;
     check_row(x, N, q, again, v);
-    check_int4_row(x, N);
+    check_int5_row(x, N);
     assert_true(aoei_int8_row(q, x, 0) == 0);
-    check_int4_row(x, 0);
+    check_int5_row(x, 0);
 }
 
 /* Tests that a value halfway between two integers is rounded to the even integer, and that the next float values above and
@@ -217,49 +237,147 @@ static void rounds_ties_to_even(void **state) {
     assert_memory_equal(q, want, sizeof want);
 }
 
-/* Tests rows of int4 values whose scales and packed values are known: multiples of the scale, values halfway between two
+/* Tests rows of int5 values whose scales and packed values are known: multiples of the scale, values halfway between two
  * multiples, and a row in which limiting the largest element reduces the error. */
-static void packs_int4_rows(void **state) {
+static void packs_int5_rows(void **state) {
     (void)state;
     enum { N = 255 };
-    static const float exact[] = {7, -7, 0, 1, -1, 2, 3, -4, 6},
+    static const float exact[] = {15, -15, 0, 1, -1, 2, 3, -8, 14, -11, 7},
                        ties[] = {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0x1.000002p-1f, 0x1.fffffep-2f};
-    static const unsigned char want[] = {0x1f, 0x98, 0xa7, 0x4b, 0x8e};
+    static const unsigned char want[] = {0x3f, 0xc0, 0xf8, 0xe4, 0x44, 0xbe, 0x5c, 0x08, 0x21, 0x84};
     static const int8_t want_ties[] = {0, 2, 2, 0, -2, -2, 1, 0};
-    unsigned char packed[N / 2 + 1];
+    unsigned char packed[(N + 7) / 8 * 5];
     float x[N];
     int8_t q[N];
-    assert_true(aoei_int4_row(packed, exact, 9) == 1.0f);
+    assert_true(aoei_int5_row(packed, exact, 11) == 1.0f);
     assert_memory_equal(packed, want, sizeof want);
     for (int i = 0; i < N; i++)
-        x[i] = 7; /* a scale below 1 would change all these elements */
+        x[i] = 15; /* a scale below 1 would change all these elements */
     memcpy(x, ties, sizeof ties);
-    assert_true(aoei_int4_row(packed, x, N) == 1.0f);
-    aoei_int4_unpack(q, packed, N);
+    assert_true(aoei_int5_row(packed, x, N) == 1.0f);
+    aoei_int5_unpack(q, packed, N);
     assert_memory_equal(q, want_ties, sizeof want_ties);
-    /* candidate 10 is 8 / 7; its only error is that of the element 10, which is limited to 8 */
+    /* candidate 10 is 16 / 15; its only error is that of the element -20, which is limited to -16 */
     for (int i = 0; i < N; i++)
-        x[i] = (float)(i % 6 + 1) * (8.0f / 7.0f);
-    x[100] = -10;
-    assert_true(aoei_int4_row(packed, x, N) == 8.0f / 7.0f);
-    aoei_int4_unpack(q, packed, N);
+        x[i] = (float)(i % 14 + 1) * (16.0f / 15.0f);
+    x[100] = -20;
+    assert_true(aoei_int5_row(packed, x, N) == 16.0f / 15.0f);
+    aoei_int5_unpack(q, packed, N);
     for (int i = 0; i < N; i++)
-        assert_int_equal(q[i], i == 100 ? -7 : i % 6 + 1);
-    check_int4_row(x, N);
+        assert_int_equal(q[i], i == 100 ? -15 : i % 14 + 1);
+    check_int5_row(x, N);
+}
+
+/* Tests every stored value at every position of a group, with all other values of the row at random, for rows of every length
+ * up to 17. The elements after the row must not be changed. */
+static void every_int5_value_at_every_position(void **state) {
+    (void)state;
+    enum { MAX = 17 };
+    aoei_rng rng;
+    aoei_rng_init(&rng, 6, AOEI_STREAM_TEST, 0);
+    for (size_t n = 0; n <= MAX; n++)
+        for (size_t at = 0; at < n; at++)
+            for (int value = -15; value <= 15; value++) {
+                const size_t bytes = aoei_int5_bytes(n);
+                unsigned char want[3 * 5] = {0}, packed[3 * 5 + 1];
+                float x[MAX] = {0}, v[MAX + 1];
+                int8_t q[MAX + 1];
+                assert_int_equal(bytes, n > 16 ? 15 : n > 8 ? 10 : 5);
+                for (size_t i = 0; i < bytes / 5 * 8; i++) {
+                    const int k = i >= n ? 0 : i == at ? value : (int)aoei_rng_below(&rng, 31) - 15;
+                    set_stored(want, i, k + 16);
+                    if (i < n)
+                        x[i] = (float)k;
+                }
+                memset(q, 0x55, sizeof q);
+                aoei_int5_unpack(q, want, n);
+                for (size_t i = 0; i < n; i++)
+                    assert_true((float)q[i] == x[i]);
+                assert_int_equal(q[n], 0x55);
+                const float scale = 0.75f;
+                const aoei_st_tensor scales = {.dtype = AOEI_ST_F32, .n_dims = 1, .shape = {1}, .data = (const void *)&scale},
+                                     t = {.dtype = AOEI_ST_I5,
+                                          .n_dims = 2,
+                                          .shape = {1, n},
+                                          .data = want,
+                                          .bytes = bytes,
+                                          .scale = &scales};
+                v[n] = -99;
+                aoei_st_to_float(v, &t);
+                for (size_t i = 0; i < n; i++)
+                    assert_true(v[i] == x[i] * scale);
+                assert_true(v[n] == -99);
+                /* a row whose largest magnitude is 15 is quantized with the scale 1 */
+                const size_t other = at ? 0 : n - 1;
+                if (n < 2)
+                    continue;
+                x[other] = -15;
+                set_stored(want, other, 1);
+                packed[bytes] = 0x55;
+                assert_true(aoei_int5_row(packed, x, n) == 1.0f);
+                assert_memory_equal(packed, want, bytes);
+                assert_int_equal(packed[bytes], 0x55);
+            }
+    int8_t q = 0x55;
+    unsigned char packed = 0x55;
+    aoei_int5_unpack(&q, &packed, 0);
+    assert_true(aoei_int5_row(&packed, NULL, 0) == 0);
+    assert_true(q == 0x55 && packed == 0x55 && aoei_int5_bytes(0) == 0);
+}
+
+/* Tests rows of 1 to 16 columns. Each padding value must be 0; the message names the row and the column of another value. */
+static void checks_int5_padding(void **state) {
+    (void)state;
+    static const int other[] = {0, 1, 15, 17, 31};
+    char *dir = test_dir_create(), *path = test_path(dir, "w.safetensors");
+    const float x[2 * 16] = {0};
+    for (size_t cols = 1; cols <= 16; cols++) {
+        const aoei_st_entry entry = {"m", AOEI_ST_I5, 2, {2, cols}};
+        const size_t bytes = cols > 8 ? 10 : 5;
+        aoei_storage_writer *w;
+        aoei_safetensors *s;
+        aoe_error err;
+        size_t size;
+        assert_int_equal(aoei_storage_open(&w, path, &entry, 1, AOE_STORAGE_INT8, NULL), 0);
+        assert_int_equal(aoei_storage_write(w, x, 2 * cols, NULL), 0);
+        assert_int_equal(aoei_storage_commit(w, NULL), 0);
+        char *data = test_read(path, &size);
+        assert_int_equal(aoei_safetensors_open_memory(&s, data, size, "w", NULL), 0);
+        const aoei_st_tensor *t = aoei_safetensors_find(s, "m");
+        for (size_t r = 0; r < 2; r++)
+            for (size_t c = 0; c < bytes / 5 * 8; c++)
+                for (size_t k = 0; k < sizeof other / sizeof *other; k++) {
+                    unsigned char *row = (unsigned char *)data + ((const char *)t->data - data) + r * bytes;
+                    char message[128];
+                    snprintf(message, sizeof message, "w: the padding of tensor 'm' contains %d at row %zu, column %zu, but",
+                             other[k] - 16, r, c);
+                    set_stored(row, c, other[k]);
+                    assert_int_equal(aoei_int5_check(s, t, cols, &err), c < cols ? 0 : AOE_EFORMAT);
+                    if (c >= cols)
+                        FRAGMENT(err, message);
+                    set_stored(row, c, 16);
+                }
+        assert_int_equal(aoei_int5_check(s, t, cols, NULL), 0);
+        aoei_safetensors_close(s);
+        free(data);
+    }
+    free(path);
+    test_dir_remove(dir);
 }
 
 static void names_and_sizes(void **state) {
     (void)state;
     assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8, AOE_EMBEDDING_STORAGE_AUTO), "I8");
-    assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8, AOE_EMBEDDING_STORAGE_INT4), "I8, token embeddings I4");
+    assert_string_equal(aoei_storage_name(AOE_STORAGE_INT8, AOE_EMBEDDING_STORAGE_INT5), "I8, token embeddings I5");
     assert_string_equal(aoei_storage_torch_dtype(AOE_STORAGE_BF16), "bfloat16");
     assert_string_equal(aoei_storage_torch_dtype(AOE_STORAGE_INT8), "float32");
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_F32, 3, 5, 0), 60);
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_BF16, 3, 5, 0), 30);
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 3, 5, 0), 27);
     assert_int_equal(aoei_storage_bytes(AOE_STORAGE_INT8, 1, 5, 1), 20);
-    assert_int_equal(aoei_int4_storage_bytes(3, 5), 21);
-    assert_int_equal(aoei_int4_storage_bytes(3, 6), 21);
+    assert_int_equal(aoei_int5_storage_bytes(3, 5), 27);
+    assert_int_equal(aoei_int5_storage_bytes(3, 8), 27);
+    assert_int_equal(aoei_int5_storage_bytes(3, 9), 42);
 }
 
 /* Tests tensors of several shapes that are written in pieces and read again. The writer converts values in blocks. The tensors
@@ -337,14 +455,16 @@ static void writes_and_reads_tensors(void **state) {
     free(q);
 }
 
-/* Tests matrices that are stored as int4, in files with other tensors. The rows of one matrix have an odd length; the other
- * matrix is larger than a block. If the storage type is float32, the matrices are stored as float32. */
-static void writes_int4_matrices(void **state) {
+/* Tests matrices that are stored as int5, in files with other tensors. The rows of one matrix are padded; another matrix is
+ * larger than a block, and the packed rows of a third matrix, which is written in one call, have more bytes than values. If the
+ * storage type is float32, the matrices are stored as float32. */
+static void writes_int5_matrices(void **state) {
     (void)state;
-    static const aoei_st_entry entries[] = {{"odd", AOEI_ST_I4, 2, {3, 5}},
+    static const aoei_st_entry entries[] = {{"padded", AOEI_ST_I5, 2, {3, 5}},
                                             {"other", AOEI_ST_F32, 2, {2, 4}},
-                                            {"large", AOEI_ST_I4, 2, {3000, 64}},
-                                            {"bias", AOEI_ST_I4, 1, {4}}};
+                                            {"large", AOEI_ST_I5, 2, {3000, 64}},
+                                            {"bias", AOEI_ST_I5, 1, {4}},
+                                            {"thin", AOEI_ST_I5, 2, {70000, 1}}};
     enum { N = sizeof entries / sizeof *entries, MAX_ELEMENTS = 3000 * 64 };
     char *dir = test_dir_create(), *path = test_path(dir, "w.safetensors");
     float *x = malloc(N * MAX_ELEMENTS * sizeof *x), *y = malloc(MAX_ELEMENTS * sizeof *y);
@@ -358,36 +478,36 @@ static void writes_int4_matrices(void **state) {
     for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8; storage += AOE_STORAGE_INT8) {
         assert_int_equal(aoei_storage_open(&w, path, entries, N, (aoe_storage)storage, NULL), 0);
         for (size_t e = 0; e < N; e++)
-            for (size_t r = 0; r < (e == 3 ? 1 : entries[e].shape[0]); r++) {
-                const size_t cols = e == 3 ? 4 : entries[e].shape[1];
+            for (size_t r = 0; r < (e >= 3 ? 1 : entries[e].shape[0]); r++) {
+                const size_t cols = e >= 3 ? entries[e].shape[0] : entries[e].shape[1];
                 assert_int_equal(aoei_storage_write(w, x + e * MAX_ELEMENTS + r * cols, cols, NULL), 0);
             }
         assert_int_equal(aoei_storage_commit(w, NULL), 0);
         assert_int_equal(aoei_safetensors_open(&s, path, NULL), 0);
         for (size_t e = 0; e < N; e++) {
             const aoei_st_tensor *t = aoei_safetensors_find(s, entries[e].name);
-            const int int4 = storage == AOE_STORAGE_INT8 && e % 2 == 0, int8 = storage == AOE_STORAGE_INT8 && e == 1;
-            assert_int_equal(t->dtype, int4 ? AOEI_ST_U8 : int8 ? AOEI_ST_I8 : AOEI_ST_F32);
-            assert_int_equal(t->scale != NULL, int4 || int8);
-            if (!int4)
+            const int int5 = storage == AOE_STORAGE_INT8 && e % 2 == 0, int8 = storage == AOE_STORAGE_INT8 && e == 1;
+            assert_int_equal(t->dtype, int5 ? AOEI_ST_U8 : int8 ? AOEI_ST_I8 : AOEI_ST_F32);
+            assert_int_equal(t->scale != NULL, int5 || int8);
+            if (!int5)
                 continue;
-            const size_t cols = entries[e].shape[1], bytes = aoei_int4_bytes(cols);
-            unsigned char packed[32];
+            const size_t cols = entries[e].shape[1], bytes = aoei_int5_bytes(cols);
+            unsigned char packed[40];
             int8_t q[64];
             assert_int_equal(t->shape[0], entries[e].shape[0]);
             assert_int_equal(t->shape[1], bytes);
             assert_true(aoei_safetensors_scaled(s, t->scale) == t);
-            assert_int_equal(aoei_int4_check(s, t, cols, NULL), 0);
+            assert_int_equal(aoei_int5_check(s, t, cols, NULL), 0);
             aoei_st_tensor description = *t;
-            description.dtype = AOEI_ST_I4;
+            description.dtype = AOEI_ST_I5;
             description.shape[1] = cols;
             aoei_st_to_float(y, &description);
             for (size_t r = 0; r < t->shape[0]; r++) {
                 float row[64];
-                const float scale = aoei_int4_row(packed, x + e * MAX_ELEMENTS + r * cols, cols);
+                const float scale = aoei_int5_row(packed, x + e * MAX_ELEMENTS + r * cols, cols);
                 assert_memory_equal(t->data + r * bytes, packed, bytes);
                 assert_memory_equal(t->scale->data + r * sizeof scale, &scale, sizeof scale);
-                aoei_int4_unpack(q, packed, cols);
+                aoei_int5_unpack(q, packed, cols);
                 aoei_st_rows_to_float(row, &description, r, 1);
                 assert_memory_equal(row, y + r * cols, cols * sizeof *row);
                 for (size_t i = 0; i < cols; i++)
@@ -404,7 +524,7 @@ static void writes_int4_matrices(void **state) {
 
 static void rejects_invalid_input(void **state) {
     (void)state;
-    static const aoei_st_entry matrix = {"m", AOEI_ST_F32, 2, {2, 2}}, int4 = {"m", AOEI_ST_I4, 2, {2, 2}},
+    static const aoei_st_entry matrix = {"m", AOEI_ST_F32, 2, {2, 2}}, int5 = {"m", AOEI_ST_I5, 2, {2, 2}},
                                taken = {"m_scale", AOEI_ST_F32, 1, {2}};
     static const struct {
         aoe_storage storage;
@@ -427,9 +547,9 @@ static void rejects_invalid_input(void **state) {
         FRAGMENT(err, cases[i].fragment);
         aoei_storage_abort(w);
     }
-    assert_int_equal(aoei_storage_open(&w, path, &int4, 1, AOE_STORAGE_INT8, NULL), 0);
+    assert_int_equal(aoei_storage_open(&w, path, &int5, 1, AOE_STORAGE_INT8, NULL), 0);
     assert_int_equal(aoei_storage_write(w, (const float[]){1, 2, 3, FLT_MAX}, 4, &err), AOE_ENUMERIC);
-    FRAGMENT(err, "tensor 'm' contains 3.40282e+38, which int4 cannot represent; store this model as f32");
+    FRAGMENT(err, "tensor 'm' contains 3.40282e+38, which int5 cannot represent; store this model as f32");
     aoei_storage_abort(w);
     const float x[5] = {0};
     assert_int_equal(aoei_storage_open(&w, path, &matrix, 1, AOE_STORAGE_INT8, NULL), 0);
@@ -457,10 +577,12 @@ int main(void) {
         cmocka_unit_test(every_int8_value_is_kept),
         cmocka_unit_test(random_and_adversarial_rows),
         cmocka_unit_test(rounds_ties_to_even),
-        cmocka_unit_test(packs_int4_rows),
+        cmocka_unit_test(packs_int5_rows),
+        cmocka_unit_test(every_int5_value_at_every_position),
+        cmocka_unit_test(checks_int5_padding),
         cmocka_unit_test(names_and_sizes),
         cmocka_unit_test(writes_and_reads_tensors),
-        cmocka_unit_test(writes_int4_matrices),
+        cmocka_unit_test(writes_int5_matrices),
         cmocka_unit_test(rejects_invalid_input),
     };
     test_use_memory();

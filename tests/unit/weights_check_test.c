@@ -9,6 +9,8 @@
 #include "../support/support.h"
 #include "modeldir/weights_check.h"
 
+#define BLOCK_BYTES ((size_t)5 << 18) /* number of bytes per task of the search */
+
 static aoei_pool *pool;
 
 static int set_up(void **state) {
@@ -40,8 +42,7 @@ static size_t first_bad(const aoei_st_tensor *const *tensors, size_t n) {
 /* Asserts that each of the n_values bit patterns in `bad` is found at each tested position in a tensor of valid values. Also
  * asserts that no bit pattern in `finite` is found. */
 static void check_type(aoei_st_dtype dtype, const uint32_t *bad, const uint32_t *finite, size_t n_values) {
-    const size_t size = dtype == AOEI_ST_I4 ? 1 : aoei_st_dtype_size(dtype), block = ((size_t)1 << 20) / size,
-                 n = 2 * block + 300;
+    const size_t size = aoei_st_dtype_size(dtype), block = BLOCK_BYTES / size, n = 2 * block + 300;
     const size_t positions[] = {0,    1, 255, 256, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 255, 2 * block + 256,
                                 n - 1};
     unsigned char *memory = malloc(n * size + 1), *data = memory + 1; /* the data is not aligned, like tensors in a file */
@@ -72,10 +73,51 @@ static void every_position_and_type(void **state) {
                (const uint32_t[]){0x7bff, 0xfbff, 0x8000, 0x83ff, 0x3c00}, 5);
     check_type(AOEI_ST_I8, (const uint32_t[]){0x80, 0x80}, (const uint32_t[]){0x7f, 0x81},
                2); /* in int8, -128 is invalid, whereas 127 and -127 are valid */
-    check_type(AOEI_ST_I4, (const uint32_t[]){0x80, 0x0f, 0x00}, (const uint32_t[]){0x11, 0xff, 0x88},
-               3); /* in int4, -8 is invalid, which is stored as 0, in either half of a byte */
     check_type(AOEI_ST_BF16, (const uint32_t[]){0x7f80, 0xff80, 0x7fc0, 0xff81, 0x7fff},
                (const uint32_t[]){0x7f7f, 0xff7f, 0x8000, 0x807f, 0x3f80}, 5);
+}
+
+/* Sets the 5 bits that contain int5 value i. */
+static void set_int5(unsigned char *data, size_t i, int stored) {
+    for (size_t k = 0; k < 5; k++) {
+        unsigned char *byte = &data[(5 * i + k) / 8];
+        const size_t bit = (5 * i + k) % 8;
+        *byte = (unsigned char)((*byte & ~(1 << bit)) | (stored >> k & 1) << bit);
+    }
+}
+
+/* Tests int5 values, in which only -16 is invalid, which is stored as 0. It must be found at every position of a group of 8
+ * values, for groups at the edges of blocks, and next to any valid values. */
+static void every_int5_position(void **state) {
+    (void)state;
+    const size_t block = BLOCK_BYTES / 5, n = 2 * block + 41; /* numbers of groups; 32 groups are read per inner loop */
+    const size_t groups[] = {0, 1, 31, 32, block - 1, block, 2 * block - 1, 2 * block, 2 * block + 31, 2 * block + 32, n - 1};
+    unsigned char *memory = malloc(5 * n + 1), *data = memory + 1; /* not aligned */
+    assert_non_null(memory);
+    aoei_st_tensor t = {.name = "t", .dtype = AOEI_ST_I5, .n_dims = 2, .shape = {n, 8}, .data = data, .bytes = 5 * n};
+    const aoei_st_tensor *const list[] = {&t};
+    memset(data, 0, 5 * n);
+    for (size_t i = 0; i < 8 * n; i++)
+        set_int5(data, i, (int)(i / 8 % 31 * (i % 8 + 1) % 31) + 1); /* every valid value at every position */
+    assert_int_equal(first_bad(list, 1), 1);
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        for (size_t i = 0; i < 8; i++) {
+            unsigned char before[5];
+            memcpy(before, data + 5 * groups[g], sizeof before);
+            set_int5(data, 8 * groups[g] + i, 0);
+            assert_int_equal(first_bad(list, 1), 0);
+            memcpy(data + 5 * groups[g], before, sizeof before);
+        }
+    t.bytes = 5;
+    for (size_t i = 0; i < 8; i++)
+        for (int valid = 1; valid < 32; valid++) { /* the other 7 values are equal */
+            for (size_t k = 0; k < 8; k++)
+                set_int5(data, k, valid);
+            assert_int_equal(first_bad(list, 1), 1);
+            set_int5(data, i, 0);
+            assert_int_equal(first_bad(list, 1), 0);
+        }
+    free(memory);
 }
 
 static void names_the_first_tensor(void **state) {
@@ -99,6 +141,7 @@ static void names_the_first_tensor(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_position_and_type),
+        cmocka_unit_test(every_int5_position),
         cmocka_unit_test(names_the_first_tensor),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
  * Tests static models that are created from text files of word vectors. The tests cover the file formats, the splitting of
- * texts into words, the mean of the vectors of known words, every storage type, malformed int4 models, rejected files, and
+ * texts into words, the mean of the vectors of known words, every storage type, malformed int5 models, rejected files, and
  * failed allocations.
  */
 #include <math.h>
@@ -144,11 +144,11 @@ static void file_formats(void **state) {
     aoe_word_vectors_result r;
     size_t packed_size;
     char *packed = test_gzip(text, strlen(text), &packed_size);
-    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int4 embeddings */
-        const int int4 = storage > AOE_STORAGE_INT8;
+    for (int storage = AOE_STORAGE_F32; storage <= AOE_STORAGE_INT8 + 1; storage++) { /* the last one: int5 embeddings */
+        const int int5 = storage > AOE_STORAGE_INT8;
         const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options),
-                                            .storage = int4 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
-                                            .embedding_storage = (aoe_embedding_storage)int4,
+                                            .storage = int5 ? AOE_STORAGE_INT8 : (aoe_storage)storage,
+                                            .embedding_storage = (aoe_embedding_storage)int5,
                                             .force = 1};
         free(test_write(dir, "v.txt.gz", packed, packed_size));
         convert_ok("v.txt.gz", NULL, &o, &r);
@@ -156,7 +156,7 @@ static void file_formats(void **state) {
         assert_int_equal(r.skipped, 3);
         float v[3];
         embed("the cat the", v);
-        const double most = int4 ? 0.2 : 0.02;
+        const double most = int5 ? 0.1 : 0.02;
         assert_true(fabs((double)v[0] - 2) < most && fabs((double)v[1] - 3) < most && fabs((double)v[2] - 4) < most);
     }
     free(packed);
@@ -178,20 +178,21 @@ static void expect_closed(const char *fragment) {
     aoe_context_destroy(ctx);
 }
 
-/* Tests int4 models whose rows have an odd number of values, 3. The unused half of the second byte of a row must contain 8. The
- * number of values is in config.json, without which a static model of another type can be opened. */
-static void malformed_int4_models(void **state) {
+/* Tests int5 models whose rows have 11 values, which are stored in two groups of 8 values. Each value of a row must be at least
+ * -15, and each padding value must be 0. The number of values is in config.json, without which a static model of another type
+ * can be opened. */
+static void malformed_int5_models(void **state) {
     (void)state;
     const aoe_word_vectors_options o = {.struct_size = sizeof(aoe_word_vectors_options),
                                         .storage = AOE_STORAGE_INT8,
-                                        .embedding_storage = AOE_EMBEDDING_STORAGE_INT4,
+                                        .embedding_storage = AOE_EMBEDDING_STORAGE_INT5,
                                         .force = 1};
     aoe_error err;
     aoe_word_vectors_options f32 = o;
     f32.storage = AOE_STORAGE_F32;
     assert_int_equal(convert("v.txt", vectors, &f32, NULL, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "requires AOE_STORAGE_INT8 in options.storage"));
-    convert_ok("v.txt", vectors, &o, NULL);
+    convert_ok("v.txt", "the 1 2 3 4 5 6 7 8 9 10 11\ncat 11 10 9 8 7 6 5 4 3 2 1\n", &o, NULL);
     char *path = test_path(out, "model.safetensors");
     size_t size;
     char *data = test_read(path, &size);
@@ -200,17 +201,34 @@ static void malformed_int4_models(void **state) {
     const aoei_st_tensor *t = aoei_safetensors_find(s, "embeddings");
     const size_t at = (size_t)((const char *)t->data - data);
     assert_int_equal(t->dtype, AOEI_ST_U8);
-    assert_int_equal(t->shape[1], 2);
-    assert_int_equal((unsigned char)data[at + 3] >> 4, 8);
+    assert_int_equal(t->shape[1], 10);
     aoei_safetensors_close(s);
-    data[at + 3] = (char)((data[at + 3] & 15) | 0x90);
+    for (size_t c = 0; c < 16; c++) { /* stores -16 in column c of row 1 */
+        char before[5], message[128], *group = data + at + 10 + c / 8 * 5;
+        uint64_t bits = 0;
+        memcpy(before, group, 5);
+        memcpy(&bits, group, 5);
+        bits &= ~((uint64_t)31 << c % 8 * 5);
+        memcpy(group, &bits, 5);
+        free(test_write(out, "model.safetensors", data, size));
+        snprintf(message, sizeof message,
+                 c < 11 ? "tensor 'embeddings' contains -16 at row 1, column %zu, but int5 values must be from -15 to 15"
+                        : "the padding of tensor 'embeddings' contains -16 at row 1, column %zu, but it must be 0",
+                 c);
+        expect_closed(message);
+        memcpy(group, before, 5);
+    }
     free(test_write(out, "model.safetensors", data, size));
-    expect_closed("the unused half of the last byte of row 1 of tensor 'embeddings' is 9 instead of 8");
+    aoe_context *ctx = tiny_context(1);
+    aoe_model *m;
+    assert_int_equal(aoe_model_open(&m, ctx, out, NULL, NULL), 0);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
     free(data);
     free(path);
     convert_ok("v.txt", vectors, &o, NULL);
-    free(test_write_text(out, "config.json", "{\"model_type\": \"model2vec\", \"hidden_size\": 5}"));
-    expect_closed("the U8 tensor 'embeddings' does not have rows of 3 bytes, which contain 5 int4 values");
+    free(test_write_text(out, "config.json", "{\"model_type\": \"model2vec\", \"hidden_size\": 9}"));
+    expect_closed("the U8 tensor 'embeddings' does not have rows of 10 bytes, which contain 9 int5 values");
     free(test_write_text(out, "config.json", "{}"));
     expect_closed("tensor 'embeddings' is U8, but hidden_size is missing in config.json");
     free(test_write_text(out, "config.json", "{\"hidden_size\": 3}"));
@@ -279,7 +297,7 @@ static void out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(means),          cmocka_unit_test(words_with_punctuation),
-        cmocka_unit_test(file_formats),   cmocka_unit_test(malformed_int4_models),
+        cmocka_unit_test(file_formats),   cmocka_unit_test(malformed_int5_models),
         cmocka_unit_test(rejected_files), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests_name("word_vectors", tests, set_up, tear_down);
