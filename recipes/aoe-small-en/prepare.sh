@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # prepare.sh: writes the unlabelled training texts of aoe-small-en (texts.txt), triplets of SNLI (snli-triplets.tsv), pairs of a
-# short and a longer text (pairs.tsv) and two development sets for retrieval (dev-ir, dev-ir2) to $AOE_WORK, from the data sets in
-# $AOE_DATA and the sources that fetch.sh copied to $AOE_TEXT.
+# short and a longer text (pairs.tsv, pairs-2.tsv) and three development sets for retrieval (dev-ir, dev-ir2, dev-ir3) to $AOE_WORK, from the data
+# sets in $AOE_DATA and the sources that fetch.sh copied to $AOE_TEXT.
 # Texts are left out if their letters and digits equal those of a text of an evaluation set or of a development set.
 set -eu
 : "${AOE_DATA:?folder of the data sets: stsb, sts12_14_15, mrpc, qnli, qqp_part, ir, corpus_books, corpus_wiki, snli, nli_part, flickr30k}"
@@ -209,23 +209,40 @@ cut -f 3 "$work/texts.rows" >"$AOE_WORK/texts.txt"
 } >"$AOE_WORK/snli-triplets.tsv"
 
 # --- pairs of a short text and a longer text about it: titles, lemmas, headings and short descriptions with abstracts, definitions,
-# paragraphs and long descriptions ---
-pairs() { # pairs NAME NUMBER [SHORTEST]: the first rows of different queries in the order of the hash of the query, on stdin
+# paragraphs and long descriptions. pairs-2.tsv has more of them, and other rows than left-out.txt lists ---
+rows() { # rows NAME NUMBER [SHORTEST]: the first rows of different queries in the order of the hash of the query, on stdin
     without leak "pairs $1" "${3:-30}" | grep -v '"' | awk -F '\t' '!query[tolower($1)]++ && !text[$2]++' | first "$2" 1
 }
-{
-    awk -F '\t' 'split($2, w, " ") >= 40 && split($2, w, " ") <= 300 && split($1, w, " ") >= 3 { print $1 "\t" $2 }' \
-        "$work/documents/arxiv" "$work/documents/arxiv-more" | pairs arxiv 20000
-    awk -F '\t' 'split($2, w, " ") >= 4 { split($1, lemma, ", "); print lemma[1] "\t" $2 }' "$work/documents/wordnet" | pairs wordnet 10000 0
-    awk -F '\t' 'split($3, w, " ") >= 15 && split($3, w, " ") <= 200 && $2 !~ /transitional|dummy|debug/ { print $2 "\t" $3 }' \
-        "$work/documents/descriptions" | pairs descriptions 6000
-    for name in wikipedia-science openstax openstax-physics documentation; do
-        awk -F '\t' 'split($2, w, " ") >= 25 && split($2, w, " ") <= 200 && split($1, w, " ") >= 2 { print $1 "\t" $2 }' \
-            "$work/documents/$name" | pairs "$name" 3000
-    done
-} | LC_ALL=C.UTF-8 grep -ax '.*' >"$work/pairs.rows" # only valid UTF-8
-{
+pairs() { # pairs ARXIV WORDNET DESCRIPTIONS OTHERS: a table of pairs, with these numbers of rows of each source
     printf 'query\tpositive\n'
-    cat "$work/pairs.rows"
-} >"$AOE_WORK/pairs.tsv"
-wc -lw "$AOE_WORK/texts.txt" "$AOE_WORK/snli-triplets.tsv" "$AOE_WORK/pairs.tsv"
+    {
+        awk -F '\t' 'split($2, w, " ") >= 40 && split($2, w, " ") <= 300 && split($1, w, " ") >= 3 { print $1 "\t" $2 }' \
+            "$work/documents/arxiv" "$work/documents/arxiv-more" | rows arxiv "$1"
+        awk -F '\t' 'split($2, w, " ") >= 4 { split($1, lemma, ", "); print lemma[1] "\t" $2 }' "$work/documents/wordnet" | rows wordnet "$2" 0
+        awk -F '\t' 'split($3, w, " ") >= 15 && split($3, w, " ") <= 200 && $2 !~ /transitional|dummy|debug/ { print $2 "\t" $3 }' \
+            "$work/documents/descriptions" | rows descriptions "$3"
+        for name in wikipedia-science openstax openstax-physics documentation; do
+            awk -F '\t' 'split($2, w, " ") >= 25 && split($2, w, " ") <= 200 && split($1, w, " ") >= 2 { print $1 "\t" $2 }' \
+                "$work/documents/$name" | rows "$name" "$4"
+        done
+    } | LC_ALL=C.UTF-8 grep -ax '.*' # only valid UTF-8
+}
+pairs 20000 10000 6000 3000 >"$AOE_WORK/pairs.tsv"
+pairs 64000 24000 16000 6000 | $awk -v column=1 -f "$here/hash.awk" | $awk -F '\t' 'NR == FNR { left_out[$1] = 1; next } !($1 in left_out)' "$here/left-out.txt" - |
+    cut -f 2- >"$AOE_WORK/pairs-2.tsv"
+
+# --- third development set: the last sentence of an abstract as query, the other sentences as document. The abstracts are those whose
+# titles have the largest hashes; pairs.tsv has those with the smallest ---
+without leak dev-ir3 30 <"$work/documents/arxiv-more" | grep -v '"' | awk -F '\t' -v OFS='\t' '
+    $3 ~ /^(physics|eess|cond-mat|astro-ph|nlin|quant-ph)/ && split($2, w, " ") <= 220 {
+        sentences = 1
+        for (at = 1; match(substr($2, at), /[a-z)][.] +[A-Z]/); at += RSTART + RLENGTH - 2) {
+            end = at + RSTART
+            sentences++
+        }
+        query = substr($2, at)
+        if (sentences < 4 || query ~ /http|code|available|This paper|This work|Comment|published/) next
+        words = split(query, w, " ")
+        if (words >= 8 && words <= 30) print $1, query, substr($2, 1, end)
+    }' | $awk -v column=1 -f "$here/hash.awk" | sort -t "$tab" -k 1,1 -s -r | head -n 8000 | cut -f 3- | beir dev-ir3 400
+wc -lw "$AOE_WORK/texts.txt" "$AOE_WORK/snli-triplets.tsv" "$AOE_WORK/pairs.tsv" "$AOE_WORK/pairs-2.tsv"
