@@ -8,7 +8,7 @@
 set -eu
 old=$1 new=$2
 cd "$(dirname "$0")/.."
-export AOE_MODEL="${AOE_MODEL:-$PWD/models/aoe-mini-en}"
+export AOE_MODEL="${AOE_MODEL:-$PWD/models/aoe-small-en}"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 tail -n +2 examples/train.tsv | cut -f 2 | head -n 200 >"$dir/texts.txt"

@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 aoe=${1:-build/aoe}
-export AOE_MODEL="$PWD/models/aoe-mini-en"
+export AOE_MODEL="$PWD/models/aoe-small-en"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -48,7 +48,7 @@ set bmargin at screen 0.1622
 set ylabel 'dev score x 100'
 set offsets 0, 0, graph 0.06, graph 0.06
 plot data index 1 using 1:2 with linespoints ls 1 ps 0.8 title 'dev score', \
-    data index 1 using ($1 == 120 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title 'best: 77.26, step 120'
+    data index 1 using ($1 == 75 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title 'best: 88.38, step 75'
 unset multiplot
 
 set output

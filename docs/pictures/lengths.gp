@@ -28,33 +28,33 @@ set tmargin 2.5
 set ylabel 'tokens per text'
 set grid ytics back lt 1 lw 0.5 lc rgb '#d8d8d8'
 set xtics ('train' 1, 'test' 2, 'manual' 3) scale 0
-set ytics (2, 4, 8, 16, 32, 64, 128)
-set yrange [3.2:148.75]
+set ytics (2, 4, 8, 16, 32, 64, 128, 256)
+set yrange [3.2:160]
 set label 'n = 1168' at 1, graph -0.105 center
 set label '11' at 1.05, 11 left front
-set label '0.34% > 32' at 1, graph 1.04 center
+set label '0.09% > 32' at 1, graph 1.04 center
 set label 'n = 410' at 2, graph -0.105 center
 set label '11' at 2.05, 11 left front
 set label '0.00% > 32' at 2, graph 1.04 center
-set label 'n = 276' at 3, graph -0.105 center
-set label '34' at 3.05, 34 left front
-set label '53.62% > 32' at 3, graph 1.04 center
+set label 'n = 301' at 3, graph -0.105 center
+set label '31' at 3.05, 31 left front
+set label '45.18% > 32' at 3, graph 1.04 center
 set arrow from graph 0, first 32 to graph 1, first 32 nohead front dt (6,4) lw 1.5 lc rgb '#d55e00'
 plot \
-    data index 0 using (1 + 0.2387 * $3):1 with filledcurves x1=1 fc rgb '#9cc7e4', \
-    '' index 0 using (1 - 0.2387 * $3):1 with filledcurves x1=1 fc rgb '#9cc7e4', \
-    '' index 0 using (1 + 0.2387 * $3):1 with lines lc rgb '#204a70', \
-    '' index 0 using (1 - 0.2387 * $3):1 with lines lc rgb '#204a70', \
+    data index 0 using (1 + 0.2242 * $3):1 with filledcurves x1=1 fc rgb '#9cc7e4', \
+    '' index 0 using (1 - 0.2242 * $3):1 with filledcurves x1=1 fc rgb '#9cc7e4', \
+    '' index 0 using (1 + 0.2242 * $3):1 with lines lc rgb '#204a70', \
+    '' index 0 using (1 - 0.2242 * $3):1 with lines lc rgb '#204a70', \
     '' index 0 using (1):1 with lines lc rgb '#9cc7e4', \
-    data index 1 using (2 + 0.2387 * $3):1 with filledcurves x1=2 fc rgb '#9cc7e4', \
-    '' index 1 using (2 - 0.2387 * $3):1 with filledcurves x1=2 fc rgb '#9cc7e4', \
-    '' index 1 using (2 + 0.2387 * $3):1 with lines lc rgb '#204a70', \
-    '' index 1 using (2 - 0.2387 * $3):1 with lines lc rgb '#204a70', \
+    data index 1 using (2 + 0.2242 * $3):1 with filledcurves x1=2 fc rgb '#9cc7e4', \
+    '' index 1 using (2 - 0.2242 * $3):1 with filledcurves x1=2 fc rgb '#9cc7e4', \
+    '' index 1 using (2 + 0.2242 * $3):1 with lines lc rgb '#204a70', \
+    '' index 1 using (2 - 0.2242 * $3):1 with lines lc rgb '#204a70', \
     '' index 1 using (2):1 with lines lc rgb '#9cc7e4', \
-    data index 2 using (3 + 0.2387 * $3):1 with filledcurves x1=3 fc rgb '#9cc7e4', \
-    '' index 2 using (3 - 0.2387 * $3):1 with filledcurves x1=3 fc rgb '#9cc7e4', \
-    '' index 2 using (3 + 0.2387 * $3):1 with lines lc rgb '#204a70', \
-    '' index 2 using (3 - 0.2387 * $3):1 with lines lc rgb '#204a70', \
+    data index 2 using (3 + 0.2242 * $3):1 with filledcurves x1=3 fc rgb '#9cc7e4', \
+    '' index 2 using (3 - 0.2242 * $3):1 with filledcurves x1=3 fc rgb '#9cc7e4', \
+    '' index 2 using (3 + 0.2242 * $3):1 with lines lc rgb '#204a70', \
+    '' index 2 using (3 - 0.2242 * $3):1 with lines lc rgb '#204a70', \
     '' index 2 using (3):1 with lines lc rgb '#9cc7e4', \
     data index 3 using 1:5:(0):($7 - $5) with vectors nohead lw 6 lc rgb '#204a70', \
     '' index 3 using 1:6 with points pt 7 ps 1.1 lc rgb 'white', \

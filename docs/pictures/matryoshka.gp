@@ -34,7 +34,7 @@ set ylabel 'spearman x 100'
 set key bottom right Left reverse samplen 3
 set logscale x 2
 set offsets graph 0.03, graph 0.03, graph 0.05, graph 0.05
-set xtics (8, 16, 32, 64, 128, 256)
+set xtics (12, 24, 48, 96, 192, 384)
 plot data index 0 using 1:2 with linespoints ls 1 title 'my-model', \
     data index 1 using 1:2 with linespoints ls 2 title 'nested'
 

@@ -36,7 +36,7 @@ set bmargin at screen 0
 unset border
 unset tics
 set key at screen 0.5, screen 0.9450 center center horizontal Left reverse samplen 4 width 2
-plot [0:1] [0:1] NaN with linespoints ls 1 title 'lr-1e-4', NaN with linespoints ls 2 title 'lr-3e-4', NaN with linespoints ls 3 title 'lr-1e-3'
+plot [0:1] [0:1] NaN with linespoints ls 1 title 'lr-3e-5', NaN with linespoints ls 2 title 'lr-1e-4', NaN with linespoints ls 3 title 'lr-3e-4'
 set border
 set tics
 unset key
@@ -47,44 +47,44 @@ set rmargin at screen 0.3167
 set tmargin at screen 0.9050
 set bmargin at screen 0.5375
 set ylabel 'loss: total'
-plot data index 0 using 1:2 with lines ls 1 title 'lr-1e-4', \
-    data index 2 using 1:2 with lines ls 2 title 'lr-3e-4', \
-    data index 4 using 1:2 with lines ls 3 title 'lr-1e-3'
+plot data index 0 using 1:2 with lines ls 1 title 'lr-3e-5', \
+    data index 2 using 1:2 with lines ls 2 title 'lr-1e-4', \
+    data index 4 using 1:2 with lines ls 3 title 'lr-3e-4'
 set lmargin at screen 0.3958
 set rmargin at screen 0.6500
 set tmargin at screen 0.9050
 set bmargin at screen 0.5375
 set ylabel 'loss: cosine'
-plot data index 0 using 1:3 with lines ls 1 title 'lr-1e-4', \
-    data index 2 using 1:3 with lines ls 2 title 'lr-3e-4', \
-    data index 4 using 1:3 with lines ls 3 title 'lr-1e-3'
+plot data index 0 using 1:3 with lines ls 1 title 'lr-3e-5', \
+    data index 2 using 1:3 with lines ls 2 title 'lr-1e-4', \
+    data index 4 using 1:3 with lines ls 3 title 'lr-3e-4'
 set lmargin at screen 0.7292
 set rmargin at screen 0.9833
 set tmargin at screen 0.9050
 set bmargin at screen 0.5375
 set ylabel 'loss: in-batch negatives'
-plot data index 0 using 1:4 with lines ls 1 title 'lr-1e-4', \
-    data index 2 using 1:4 with lines ls 2 title 'lr-3e-4', \
-    data index 4 using 1:4 with lines ls 3 title 'lr-1e-3'
+plot data index 0 using 1:4 with lines ls 1 title 'lr-3e-5', \
+    data index 2 using 1:4 with lines ls 2 title 'lr-1e-4', \
+    data index 4 using 1:4 with lines ls 3 title 'lr-3e-4'
 set lmargin at screen 0.0625
 set rmargin at screen 0.3167
 set tmargin at screen 0.4425
 set bmargin at screen 0.0750
 set ylabel 'loss: angle'
-plot data index 0 using 1:5 with lines ls 1 title 'lr-1e-4', \
-    data index 2 using 1:5 with lines ls 2 title 'lr-3e-4', \
-    data index 4 using 1:5 with lines ls 3 title 'lr-1e-3'
+plot data index 0 using 1:5 with lines ls 1 title 'lr-3e-5', \
+    data index 2 using 1:5 with lines ls 2 title 'lr-1e-4', \
+    data index 4 using 1:5 with lines ls 3 title 'lr-3e-4'
 set lmargin at screen 0.3958
 set rmargin at screen 0.6500
 set tmargin at screen 0.4425
 set bmargin at screen 0.0750
 set ylabel 'dev score x 100'
 set offsets 0, 0, graph 0.06, graph 0.06
-plot data index 1 using 1:2 with linespoints ls 1 ps 0.8 title 'lr-1e-4', \
-    data index 1 using ($1 == 45 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title '', \
-    data index 3 using 1:2 with linespoints ls 2 ps 0.8 title 'lr-3e-4', \
-    data index 3 using ($1 == 120 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title '', \
-    data index 5 using 1:2 with linespoints ls 3 ps 0.8 title 'lr-1e-3', \
+plot data index 1 using 1:2 with linespoints ls 1 ps 0.8 title 'lr-3e-5', \
+    data index 1 using ($1 == 75 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title '', \
+    data index 3 using 1:2 with linespoints ls 2 ps 0.8 title 'lr-1e-4', \
+    data index 3 using ($1 == 75 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title '', \
+    data index 5 using 1:2 with linespoints ls 3 ps 0.8 title 'lr-3e-4', \
     data index 5 using ($1 == 120 ? $1 : NaN):2 with points pt 6 ps 1.6 lw 1.5 lc rgb 'black' title ''
 unset multiplot
 

@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build.sh: trains models/aoe-mini-en from data sets with the commands of this repository. Takes two to two and a half hours on two
-# cores of a Zen 4 server.
+# build.sh: trains the model aoe-mini-en from random weights, with data sets and the commands of this repository. Takes two to two and
+# a half hours on two cores of a Zen 4 server.
 #     AOE_DATA=DIR recipes/aoe-mini-en/build.sh
-# Intermediate files are kept in $AOE_WORK (build/aoe-mini-en); the same command resumes an interrupted step.
+# Writes the model to $AOE_WORK/aoe-mini-en. Intermediate files are kept in $AOE_WORK (build/aoe-mini-en); the same command resumes
+# an interrupted step.
 set -eu
 cd "$(dirname "$0")/../.."
 AOE_WORK=${AOE_WORK:-build/aoe-mini-en}
 . recipes/steps.sh
 recipe=recipes/aoe-mini-en
+model=$AOE_WORK/aoe-mini-en
 step "$AOE_WORK/questions.tsv" "$recipe/prepare.sh"
 head -n 300000 "$AOE_WORK/books.txt" >"$AOE_WORK/books_part.txt" # enough for a vocabulary
 step "$AOE_WORK/start/config.json" "$aoe" init --shape aoe-mini --vocab-from "$AOE_WORK/books_part.txt" "$AOE_WORK/wiki.txt" \
@@ -37,7 +39,6 @@ for run in 1 2; do
         AOE_FROM=round-$AOE_ROUND
     done
 done
-"$aoe" merge "$AOE_WORK/round-2" "$AOE_WORK/round-4" --dtype bf16 --force -o models/aoe-mini-en
-cp "$recipe/LICENSE.weights" models/aoe-mini-en/LICENSE
-cp "$recipe/README.md" models/aoe-mini-en/README.md # replaces the README that merge writes
-"$aoe" eval sts -m models/aoe-mini-en "$AOE_DATA/stsb/dev.tsv" "$AOE_DATA/stsb/test.tsv" "$AOE_DATA"/sts12_14_15/senteval/STS*-en-test
+"$aoe" merge "$AOE_WORK/round-2" "$AOE_WORK/round-4" --dtype bf16 --force -o "$model"
+cp "$recipe/LICENSE.weights" "$model/LICENSE"
+"$aoe" eval sts -m "$model" "$AOE_DATA/stsb/dev.tsv" "$AOE_DATA/stsb/test.tsv" "$AOE_DATA"/sts12_14_15/senteval/STS*-en-test

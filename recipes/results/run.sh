@@ -30,7 +30,7 @@ encoder() { # encoder NAME: sets its directory, learning rate, pooling, the best
             # "finetune_weights", the epochs of the table finetune, and the learning rates that the tables supervised and unlabelled try
     FINETUNE=1 RATES=2e-5,1e-4 UNLABELLED_RATES=1e-5,5e-5 TUNED= FINETUNE_WEIGHTS=
     case $1 in
-    aoe-mini-en) START=models/aoe-mini-en LR=4e-4 POOLING=last-avg TUNED='--w-ibn 1 --w-angle 30' ;;
+    aoe-mini-en) START=${AOE_MODELS:?folder that contains aoe-mini-en}/aoe-mini-en LR=4e-4 POOLING=last-avg TUNED='--w-ibn 1 --w-angle 30' ;;
     bert-mini)
         START=${AOE_MODELS:?folder that contains bert-mini}/bert-mini LR=4e-4 POOLING=cls TUNED='--w-ibn 0.3 --w-angle 1'
         RATES=1e-4,4e-4 UNLABELLED_RATES=3e-5,3e-4

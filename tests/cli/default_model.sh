@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# Tests the default model. The program must find it after installation and in the source tree. Its size must be at most
-# 12 MB. Similar sentences must have higher scores than other sentences. The model can be trained further.
+# Tests the default model. The program must find it after installation and in the source tree. Its size must be below
+# 16 MB. Similar sentences must have higher scores than other sentences. The model can be trained further.
 . "$SRC/tests/cli/support/model.sh"
 export AOE_CPU=c # results do not depend on the CPU
-model=$SRC/models/aoe-mini-en
-[ "$(du -sb "$model" | cut -f 1)" -le 12000000 ] && echo 'within 12 MB'
+model=$SRC/models/aoe-small-en
+[ "$(cat $(find "$model" -type f) | wc -c)" -lt 16000000 ] && echo 'below 16 MB'
 mkdir -p installed/bin installed/share/aoe tree/build
 ln -s "$SRC/models" installed/share/aoe/models
 ln -s "$SRC/models" tree/models
@@ -23,10 +23,11 @@ cosine() { "$aoe" similarity "$1" "$2" | awk '/^cosine/ { print $2 }'; }
 similar=$(cosine 'A plane is taking off.' 'An aircraft departs.')
 other=$(cosine 'A plane is taking off.' 'She cooks rice for dinner.')
 awk -v a="$similar" -v b="$other" 'BEGIN { print (a > b + 0.3 ? "similar above other" : a " and " b) }'
-# The score must be higher than the score of word overlap, which is 55.7 (examples/README.md).
+# The score must be higher than the score of word overlap, which is 55.7 (examples/README.md), and than that of a model that was
+# trained from random weights, which is 62.5 (recipes/aoe-mini-en).
 "$aoe" eval sts -q --json "$SRC/examples/test.tsv" | sed 's/.*"spearman":\([0-9.]*\).*/\1/' |
-    awk '{ print ($1 > 0.58 ? "better than word overlap" : "Spearman " $1) }'
+    awk '{ print ($1 > 0.65 ? "better than word overlap and aoe-mini-en" : "Spearman " $1) }'
 # The model can be fine-tuned and pretrained further.
-"$aoe" train -q -d "$SRC/examples/train.tsv" --max-steps 1 -o tuned >notes && "$aoe" info tuned | grep -c '^architecture *bert'
+"$aoe" train -q -d "$SRC/examples/train.tsv" --batch-size 8 --max-steps 1 -o tuned >notes && "$aoe" info tuned | grep -c '^architecture *bert'
 tail -n +2 "$SRC/examples/train.tsv" | cut -f 2 >sentences.txt
-"$aoe" pretrain -q -d sentences.txt --max-steps 1 -o further >notes && "$aoe" info further | grep -c '^architecture *bert'
+"$aoe" pretrain -q -d sentences.txt --batch-size 8 --max-steps 1 -o further >notes && "$aoe" info further | grep -c '^architecture *bert'

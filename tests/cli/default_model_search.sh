@@ -4,7 +4,7 @@
 # another project.
 . "$SRC/tests/cli/support/model.sh"
 unset AOE_MODEL
-model=$SRC/models/aoe-mini-en
+model=$SRC/models/aoe-small-en
 mkdir -p project/bin project/models project/include
 cp "$AOE" project/bin/aoe
 cp -r "$model" project/models/source

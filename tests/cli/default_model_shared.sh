@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
 # tags: slow
-# Tests that the default model reaches the zero-shot scores of its model card (recipes/aoe-mini-en/README.md) on public
-# test sets.
+# Tests that the default model reaches, zero-shot, the scores of its model card (recipes/aoe-small-en/README.md) on public test
+# sets. The thresholds are below these scores by at most 1.1 points, because the scores of the data types and CPU tiers differ slightly,
+# and above the scores of aoe-mini-en, potion-base-2M and BM25.
 . "$SRC/tests/cli/support/model.sh"
 needs_shared data/stsb/test.tsv
 needs_shared data/sts12_14_15/senteval
+needs_shared data/ir/npl
 data=$AOE_SHARED/data
-"$AOE" eval sts -q --json -m "$SRC/models/aoe-mini-en" "$data/stsb/test.tsv" "$data"/sts12_14_15/senteval/STS*-en-test |
+export AOE_MODEL="$SRC/models/aoe-small-en"
+"$AOE" eval sts -q --json "$data/stsb/test.tsv" "$data"/sts12_14_15/senteval/STS*-en-test |
     sed 's/.*"name":"\([^"]*\)".*"spearman":\([0-9.]*\).*/\1 \2/' |
-    awk '$1 == "test.tsv" { print ($2 >= 0.75 ? "STS-B test at least 75" : "STS-B test " $2) }
+    awk '$1 == "test.tsv" { print ($2 >= 0.81 ? "STS-B test at least 81" : "STS-B test " $2) }
          $1 ~ /^STS1[^\/]*$/ { n++; sum += $2 }
-         END { print (n == 3 && sum / n >= 0.68 ? "mean of three at least 68" : "mean of " n " " sum / n) }'
+         END { print (n == 3 && sum / n >= 0.775 ? "mean of three at least 77.5" : "mean of " n " " sum / n) }'
+"$AOE" eval retrieval -q --json "$data/ir/cranfield" "$data/ir/npl" |
+    sed 's/.*"name":"\([^"]*\)".*"ndcg":\([0-9.]*\).*/\1 \2/' |
+    awk '{ least = $1 == "npl" ? 0.415 : 0.385; print $1 " " ($2 >= least ? "at least " 100 * least : $2) }'

@@ -2,7 +2,7 @@
 # Tests the programs in examples/. Each program uses the default model and must print the result that its first comment
 # describes.
 examples=$(dirname "$AOE")/examples
-export AOE_MODEL=$SRC/models/aoe-mini-en
+export AOE_MODEL=$SRC/models/aoe-small-en
 cut -f 2 "$SRC/examples/test.tsv" >texts.txt
 "$examples/search" texts.txt 'a plane departs' | awk '{ ok += $1 > 0.3 && $1 <= 1.0001 } END { print NR " lines, " ok " scores" }'
 "$examples/similarity" 'A plane is taking off.' 'A plane is taking off.'

@@ -54,11 +54,12 @@ grep -hE '"(lr|tau_cosine)"' tuned/README.md tuned/aoe.json | sort -u | sed 's/^
 "$AOE" init -q --shape ran-mini --layers 1 --hidden 32 --heads 1 --tokenizer start -o ran
 sed -n '/^tags/,/^---/p' ran/README.md
 # the default model
-model=$SRC/models/aoe-mini-en
-cmp "$SRC/recipes/aoe-mini-en/README.md" "$model/README.md"
-cmp "$SRC/recipes/aoe-mini-en/LICENSE.weights" "$model/LICENSE"
+model=$SRC/models/aoe-small-en recipe=$SRC/recipes/aoe-small-en
+cmp "$recipe/README.md" "$model/README.md"
+cmp "$recipe/LICENSE.weights" "$model/LICENSE"
+cmp "$recipe/NOTICE" "$model/NOTICE"
 sed -n '1,/^---$/p; /^license/p' "$model/README.md" | sort -u
 grep -o '](\.[^)]*)' "$model/README.md" | tr -d '()]' | while read -r link; do
-    [ -e "$model/$link" ] && [ -e "$SRC/recipes/aoe-mini-en/$link" ] || echo "broken link: $link"
+    [ -e "$model/$link" ] && [ -e "$recipe/$link" ] || echo "broken link: $link"
 done
-sed -n '/"mean_of"/,/]/p' "$model/aoe.json"
+grep -ho 'sentence-transformers/all-[A-Za-z0-9-]*' "$model/NOTICE" "$model/README.md" | sort -u # the teachers

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Runs the example commands of README.md without changes. Their training run must improve the correlation.
 cp -r "$SRC/examples" examples
-export AOE_MODEL="$SRC/models/aoe-mini-en" # the default model, which build/aoe finds without this variable
+export AOE_MODEL="$SRC/models/aoe-small-en" # the default model, which build/aoe finds without this variable
 mkdir build
 ln -s "$AOE" build/aoe
 awk '/^## Five examples/ { on = 1 } /^## What else/ { on = 0 } on && /^       build\/aoe/ { print substr($0, 8) }' "$SRC/README.md" >commands
