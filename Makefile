@@ -6,7 +6,9 @@
 #   TAGS=WORD      check: runs only the tests with this tag (tests/README.md), such as TAGS=numbers
 #   SKIP=WORD      check: does not run the tests with this tag
 #   FUZZ_SECONDS=N fuzz: seconds per harness (default: 60)
-#   BUILD=DIR      build directory (default: build, or build/san-... with SAN)
+#   CROSS=TRIPLET  cross-compiles with TRIPLET-gcc and the libraries in SYSROOT; `make deps-arm64` prepares
+#                  CROSS=aarch64-linux-gnu
+#   BUILD=DIR      build directory (default: build, build/TRIPLET with CROSS, or .../san-... with SAN)
 #   WERROR=1       warnings are errors (used in CI)
 #   V=1            prints every command
 #   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as -k bert
@@ -22,21 +24,28 @@ endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
+CROSS ?=
+TOOL := $(if $(CROSS),$(CROSS)-)
 CC ?= cc
 ifeq ($(origin CC),default)
-CC := cc
+CC := $(if $(CROSS),$(TOOL)gcc,cc)
 endif
-AR ?= ar
-NM ?= nm
+ifeq ($(origin AR),default)
+AR := $(TOOL)ar
+endif
+NM ?= $(TOOL)nm
 PREFIX ?= /usr/local
 SAN ?=
 comma := ,
-BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
-PKG_CONFIG ?= pkg-config
+BUILD ?= build$(if $(CROSS),/$(CROSS))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+SYSROOT ?= $(if $(CROSS),build/sysroot/$(CROSS))
+EMULATOR ?= $(if $(CROSS),qemu-$(firstword $(subst -, ,$(CROSS))) -L $(abspath $(SYSROOT)))
+PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig) pkg-config
 PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3
 DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
 DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
+DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
 HEADERS := $(sort $(wildcard include/*.h))
 VERSION := $(shell sed -n 's/^#define AOE_VERSION *"\(.*\)"/\1/p' include/aoe.h)
@@ -50,17 +59,19 @@ OPT := $(if $(SAN),-O1 -g1,-O2 -g)
 # -march=native is not used, because one binary supports every CPU of the architecture. -ffp-contract=off makes the
 # results of all compilers equal. Kernels contain explicit fused multiply-adds.
 CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
-  -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
-LDFLAGS_ALL := -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+  $(if $(SYSROOT),--sysroot=$(SYSROOT)) -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
+LDFLAGS_ALL := -pthread $(if $(SYSROOT),--sysroot=$(SYSROOT)) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 TIER_avx2 := -mavx2 -mfma -mf16c
 TIER_avx512 := -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
 TIER_avx512bf16 := $(TIER_avx512) -mavx512bf16
 TIER_amx := $(TIER_avx512bf16) -mamx-tile -mamx-bf16
-X86 := $(filter x86_64 amd64,$(shell uname -m))
+TIER_neonbf16 := -march=armv8.2-a+bf16
+MACHINE := $(or $(firstword $(subst -, ,$(CROSS))),$(shell uname -m))
+X86 := $(filter x86_64 amd64,$(MACHINE))
+ARM64 := $(filter aarch64 arm64,$(MACHINE))
 
 SRC_ALL := $(sort $(wildcard src/*/*.c))
-SRC_TIERED := $(filter %_avx2.c %_avx512.c %_avx512bf16.c %_amx.c,$(SRC_ALL))
-SRC := $(if $(X86),$(SRC_ALL),$(filter-out $(SRC_TIERED),$(SRC_ALL)))
+SRC := $(filter-out $(if $(X86),,%_avx2.c %_avx512.c %_avx512bf16.c %_amx.c) $(if $(ARM64),,%_neon.c %_neonbf16.c),$(SRC_ALL))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/*/*.c)))
 # Tests declare tags in their first comment lines (tests/README.md). With the thread sanitizer, only tests with the tag
@@ -85,14 +96,14 @@ CHECK_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard check/*.c))) $(CHECK_
 BENCH_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/*.c)))
 BENCH_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/support/*.c)))
 PEER_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard bench/peers/*.c)))
-CXX := $(shell command -v g++ || command -v clang++)
+CXX := $(shell command -v $(TOOL)g++ || command -v $(TOOL)clang++)
 EXAMPLE_BIN := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c))) $(if $(CXX),$(patsubst %.cpp,$(BUILD)/%_cpp,$(wildcard examples/*.cpp)))
 LIB := $(BUILD)/libaoe.a
 SHLIB := $(BUILD)/libaoe.so
 
 FUZZ_SECONDS ?= 60
 # The packages are needed only for targets that compile. Missing packages are listed in one line.
-NO_PACKAGES := help deps deps-lint deps-peers clean
+NO_PACKAGES := help deps deps-lint deps-peers deps-arm64 clean
 # Directory of the Python packages and models of check-peers. They are installed once.
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
@@ -105,14 +116,14 @@ endif
 endif
 MISSING := $(shell for p in $(PACKAGES); do $(PKG_CONFIG) --exists $$p 2>/dev/null || echo $$p; done)
 ifneq ($(MISSING),)
-$(error missing packages: $(MISSING). Run `make deps` as root, or: apt-get install $(DEPS_APT))
+$(error missing packages: $(MISSING). $(if $(CROSS),Install them in $(SYSROOT),Run `make deps` as root, or: apt-get install $(DEPS_APT)))
 endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 # libcurl is not linked, because src/net/libraries.c loads it at run time when it is first needed.
 LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
 endif
 
-.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint help symbols header
+.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
@@ -122,6 +133,7 @@ $(BUILD)/%_avx2.o: TIER := $(TIER_avx2)
 $(BUILD)/%_avx512.o: TIER := $(TIER_avx512)
 $(BUILD)/%_avx512bf16.o: TIER := $(TIER_avx512bf16)
 $(BUILD)/%_amx.o: TIER := $(TIER_amx)
+$(BUILD)/%_neonbf16.o: TIER := $(TIER_neonbf16)
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -209,7 +221,7 @@ demo: all ## installs missing packages, builds, fine-tunes and evaluates the def
 aoe-check: $(BUILD)/aoe-check ## builds a program that compares every kernel with a reference and measures its speed
 
 check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## installs missing packages, builds, runs all tests
-	@BUILD=$(BUILD) SAN=$(SAN) CASES="$(or $(CASES),none)" tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
+	@BUILD=$(BUILD) SAN=$(SAN) EMULATOR="$(EMULATOR)" CASES="$(or $(CASES),none)" tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, runs each for FUZZ_SECONDS (60)
 	@$(MAKE) --no-print-directory BUILD=build/fuzz CC=clang-14 SAN=fuzzer-no-link,address,undefined fuzz-programs
@@ -220,7 +232,7 @@ fuzz-programs: $(LIBFUZZER_BIN)
 compile_commands.json: Makefile ## writes the compiler command of every source file, for clangd and other editor tools
 	@{ echo '['; for f in $(SRC) $(wildcard cli/*.c cli/*/*.c) $(TEST_SRC) $(wildcard tests/support/*.c check/*.c bench/*.c); do \
 	  case $$f in *_avx2.c) tier='$(TIER_avx2)';; *_avx512.c) tier='$(TIER_avx512)';; *_avx512bf16.c) tier='$(TIER_avx512bf16)';; \
-	  *_amx.c) tier='$(TIER_amx)';; *) tier=;; esac; \
+	  *_amx.c) tier='$(TIER_amx)';; *_neonbf16.c) tier='$(TIER_neonbf16)';; *) tier=;; esac; \
 	  printf '%s{"directory": "%s", "file": "%s", "command": "%s %s -c %s"}' "$$comma" "$(CURDIR)" "$$f" '$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS)' "$$tier" "$$f"; \
 	  comma=',
 	'; done; echo; echo ']'; } > $@
@@ -238,7 +250,7 @@ symbols: lib ## checks that every exported symbol starts with aoe
 	  awk 'NF==3 && $$3 !~ /^(aoe|_init$$|_fini$$|__asan|__odr_asan|__tsan|__ubsan|__sanitizer)/ {print $$3}' | sort -u); \
 	  if [ -n "$$bad" ]; then echo "symbols that do not start with aoe:"; echo "$$bad"; exit 1; fi
 
-lint: deps-lint ## checks includes, dependency cycles, sizes, formatting and clang-tidy (tools/lint.sh)
+lint: deps-lint deps-arm64 ## checks includes, dependency cycles, sizes, formatting and clang-tidy (tools/lint.sh)
 	@tools/lint.sh
 
 format: ## formats all sources with clang-format
@@ -263,6 +275,10 @@ deps-peers: | deps # libraries for bench-peers
 
 deps-lint: | deps # linters, sanitizer runtimes, qemu
 	@tools/deps.sh $(DEPS_LINT)
+
+deps-arm64: | deps # cross-compiler, qemu, and the libraries for CROSS=aarch64-linux-gnu
+	@tools/deps.sh $(DEPS_ARM64)
+	@tools/sysroot.sh arm64 build/sysroot/aarch64-linux-gnu libc6-dev $(filter %-dev,$(DEPS_APT))
 
 install: all ## installs program, library, headers, default model, pkg-config file and man page in PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1

@@ -9,6 +9,7 @@
 #   BUILD     build directory (default: build)
 #   CASES     names of the cases to run, or "none" (default: all)
 #   SAN       sanitizers of the build; if it is set, some cases are skipped
+#   EMULATOR  command that runs programs of another architecture, such as "qemu-aarch64 -L /sysroot" (default: none)
 #   UPDATE=1  writes the output of the cases to their .exact files; check the changes with git diff
 #
 # A case is a file tests/cli/NAME.sh, which `sh -eu` runs in an empty directory. These environment variables are set
@@ -48,7 +49,8 @@ run_program() {
     name=${1#"$BUILD"/tests/}
     log=$(mktemp "$WORK/log.XXXXXX")
     start=$(date +%s)
-    timeout 900 "$1" </dev/null >"$log" 2>&1
+    # shellcheck disable=SC2086
+    timeout 900 ${EMULATOR-} "$1" </dev/null >"$log" 2>&1
     code=$?
     seconds=$(($(date +%s) - start))
     # shellcheck disable=SC2046
@@ -186,6 +188,11 @@ WORK=$(mktemp -d "${TMPDIR:-/tmp}/aoe-tests-XXXXXX")
 export SRC BUILD AOE AOE_SHARED CMOCKA_MESSAGE_OUTPUT SAN UBSAN_OPTIONS ASAN_OPTIONS TSAN_OPTIONS WORK
 trap 'rm -rf "$WORK"' EXIT
 trap 'exit 130' INT TERM
+if [ -n "${EMULATOR-}" ]; then
+    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$EMULATOR" "$AOE" >"$WORK/aoe"
+    chmod +x "$WORK/aoe"
+    AOE=$WORK/aoe
+fi
 
 for program in "$@"; do
     case $program in
