@@ -147,8 +147,8 @@ static int bench_tier(memory *m, size_t threads, aoei_tier tier, const char *onl
         fprintf(stderr, "gemm_bench: %s\n", err.message);
         return 1;
     }
-    /* tiers above avx512 add only a bf16 matmul; their float32 matmul is that of avx512 */
-    if (tier <= AOEI_TIER_AVX512 && (!only || !strcmp(only, "f32")))
+    /* tiers with bf16 instructions add only a bf16 matmul; their float32 matmul is that of a lower tier */
+    if (!aoei_tier_bf16(tier) && (!only || !strcmp(only, "f32")))
         bench_type(ctx, m, AOEI_F32);
     if (!only || !strcmp(only, "bf16"))
         bench_type(ctx, m, AOEI_BF16);

@@ -38,8 +38,8 @@ static const char usage[] =
     "  --no-speed   do not measure the speed\n"
     "  --list       print the names of all ops\n"
     "\n"
-    "The environment variable AOE_CPU=c|avx2|avx512|avx512bf16|amx excludes higher tiers. The exit code is 0 if all\n"
-    "kernels passed, 1 if a kernel failed, and 2 after a usage error.\n";
+    "The environment variable AOE_CPU, for example AOE_CPU=avx2 or AOE_CPU=neon, excludes higher tiers. The exit code is\n"
+    "0 if all kernels passed, 1 if a kernel failed, and 2 after a usage error.\n";
 
 typedef struct options {
     int speed;        /* 1: the speed is measured */

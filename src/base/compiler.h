@@ -9,7 +9,9 @@
 #define AOEI_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define AOEI_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define AOEI_UNUSED            __attribute__((unused))
-#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2) /* loads the cache line at p into the second-level cache */
+#define AOEI_PREFETCH(p)       __builtin_prefetch((p), 0, 2)      /* loads the cache line at p into the second-level cache */
+#define AOEI_PREFETCH_L1(p)    __builtin_prefetch((p), 0, 3)      /* loads the cache line at p into all cache levels */
+#define AOEI_ORDER_LOADS(p)    __asm__ __volatile__("" : "+r"(p)) /* keeps later loads through the pointer p after this point */
 #define AOEI_ALWAYS_INLINE     inline __attribute__((always_inline))
 #define AOEI_TARGET(isa)       __attribute__((target(isa))) /* attribute of a function that uses the instruction set `isa` */
 #define AOEI_TYPE_OF(x)        __typeof__(x)                /* type of x, for functions that are loaded with dlsym */
@@ -18,8 +20,10 @@
 #define AOEI_LIKELY(x)   (x)
 #define AOEI_UNLIKELY(x) (x)
 #define AOEI_UNUSED
-#define AOEI_PREFETCH(p)   ((void)(p))
-#define AOEI_ALWAYS_INLINE inline
+#define AOEI_PREFETCH(p)    ((void)(p))
+#define AOEI_PREFETCH_L1(p) ((void)(p))
+#define AOEI_ORDER_LOADS(p) ((void)(p))
+#define AOEI_ALWAYS_INLINE  inline
 #define AOEI_TARGET(isa)
 #define AOEI_TYPE_OF(x) typeof(x)
 #endif
@@ -30,11 +34,17 @@
 #define AOEI_X86_64 0
 #endif
 
+#if defined(__aarch64__)
+#define AOEI_ARM64 1
+#else
+#define AOEI_ARM64 0
+#endif
+
 /* Tells the CPU that the program is in a spin-wait loop. */
 static inline void aoei_cpu_relax(void) {
 #if AOEI_X86_64
     __builtin_ia32_pause();
-#elif defined(__aarch64__)
+#elif AOEI_ARM64
     __asm__ __volatile__("yield");
 #endif
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Detects the CPU tier and the number of CPUs that this process may use. A tier is available only if CPUID reports every
- * instruction set of this tier and of all lower tiers, the operating system saves the registers of these instruction sets and,
- * for AMX, Linux grants access to the tile registers.
+ * Detects the CPU tier and the number of CPUs that this process may use. On x86-64, a tier is available only if CPUID reports
+ * every instruction set of this tier and of all lower tiers, the operating system saves the registers of these instruction sets
+ * and, for AMX, Linux grants access to the tile registers. On ARM64, a tier is available if the auxiliary vector of the process
+ * reports its extensions.
  */
 #include "base/cpu.h"
 
@@ -19,17 +20,34 @@
 #if AOEI_X86_64
 #include <cpuid.h>
 #include <sys/syscall.h>
+#elif AOEI_ARM64
+#include <sys/auxv.h>
 #endif
 
-static const char *const tier_names[AOEI_TIER_COUNT] = {"c", "avx2", "avx512", "avx512bf16", "amx"};
+/* Names of the tiers, and of the bf16 instructions that a tier has. */
+static const struct {
+    const char *name, *bf16;
+} tiers[AOEI_TIER_COUNT] = {
+    [AOEI_TIER_C] = {"c", NULL},
+#if AOEI_X86_64
+    [AOEI_TIER_AVX2] = {"avx2", NULL},
+    [AOEI_TIER_AVX512] = {"avx512", NULL},
+    [AOEI_TIER_AVX512BF16] = {"avx512bf16", "AVX512-BF16"},
+    [AOEI_TIER_AMX] = {"amx", "AMX-BF16"},
+#elif AOEI_ARM64
+    [AOEI_TIER_NEON] = {"neon", NULL},
+    [AOEI_TIER_NEONBF16] = {"neonbf16", "FEAT_BF16"},
+#endif
+};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static aoei_tier detected = AOEI_TIER_C; /* best supported tier; for AMX, Linux may still deny permission */
-static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
-static int amx_granted;            /* 1 if Linux has granted access to the tile registers */
-static char model[64] = "unknown"; /* brand string of the CPU */
+static char model[64] = "unknown";       /* brand string of the CPU */
 
 #if AOEI_X86_64
+
+static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
+static int amx_granted; /* 1 if Linux has granted access to the tile registers */
 
 #define BIT(n)              (1u << (n))
 #define XCR0_AVX            UINT64_C(0x6)     /* xmm and ymm registers */
@@ -106,15 +124,37 @@ static void find_model(void) {
         memcpy(model, "unknown", sizeof "unknown");
 }
 
+/* Returns `tier`. If it is the AMX tier and Linux denies access to the tile registers, returns the tier below it. */
+static aoei_tier permitted(aoei_tier tier) {
+    if (tier < AOEI_TIER_AMX)
+        return tier;
+    pthread_once(&amx_once, request_amx);
+    return amx_granted ? tier : AOEI_TIER_AVX512BF16;
+}
+
+#else
+
+#if AOEI_ARM64
+
+#define HWCAP2_FEAT_BF16 (1ul << 14) /* HWCAP2_BF16, which old headers of Linux do not define */
+
+static aoei_tier find_tier(void) {
+    return getauxval(AT_HWCAP2) & HWCAP2_FEAT_BF16 ? AOEI_TIER_NEONBF16 : AOEI_TIER_NEON;
+}
+
 #else
 
 static aoei_tier find_tier(void) {
     return AOEI_TIER_C;
 }
 
+#endif
+
 static void find_model(void) {}
 
-static void request_amx(void) {}
+static aoei_tier permitted(aoei_tier tier) {
+    return tier;
+}
 
 #endif
 
@@ -197,15 +237,18 @@ size_t aoei_cpu_count(void) {
 /* Returns `wanted`, or the highest available tier below it if `wanted` is not available. */
 static aoei_tier tier_up_to(aoei_tier wanted) {
     pthread_once(&once, find_all);
-    const aoei_tier tier = wanted < detected ? wanted : detected;
-    if (tier < AOEI_TIER_AMX)
-        return tier;
-    pthread_once(&amx_once, request_amx);
-    return amx_granted ? tier : AOEI_TIER_AVX512BF16;
+    return permitted(wanted < detected ? wanted : detected);
 }
 
 aoei_tier aoei_cpu_detect(void) {
-    return tier_up_to(AOEI_TIER_AMX);
+    return tier_up_to((aoei_tier)(AOEI_TIER_COUNT - 1));
+}
+
+/* Writes the names of all tiers, separated by commas, to text[size]. */
+static void list_tiers(char *text, size_t size) {
+    size_t at = 0;
+    for (size_t i = 0; i < AOEI_TIER_COUNT && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : "", tiers[i].name);
 }
 
 int aoei_cpu_tier(aoei_tier *tier, aoe_error *err) {
@@ -214,17 +257,32 @@ int aoei_cpu_tier(aoei_tier *tier, aoe_error *err) {
         *tier = aoei_cpu_detect();
         return 0;
     }
-    for (int i = 0; i < AOEI_TIER_COUNT; i++)
-        if (strcmp(name, tier_names[i]) == 0) {
+    for (size_t i = 0; i < AOEI_TIER_COUNT; i++)
+        if (strcmp(name, tiers[i].name) == 0) {
             *tier = tier_up_to((aoei_tier)i);
             return 0;
         }
     *tier = AOEI_TIER_C;
-    return aoei_fail(err, AOE_EARG, "AOE_CPU=%s is not a CPU tier; use c, avx2, avx512, avx512bf16 or amx, or unset it", name);
+    char known[128];
+    list_tiers(known, sizeof known);
+    return aoei_fail(err, AOE_EARG, "AOE_CPU=%s is not a CPU tier; use one of %s, or unset it", name, known);
 }
 
 const char *aoei_tier_name(aoei_tier tier) {
-    return tier_names[tier];
+    return tiers[tier].name;
+}
+
+const char *aoei_tier_bf16(aoei_tier tier) {
+    return tiers[tier].bf16;
+}
+
+int aoei_tier_has_tiles(aoei_tier tier) {
+#if AOEI_X86_64
+    return tier == AOEI_TIER_AMX;
+#else
+    (void)tier;
+    return 0;
+#endif
 }
 
 const char *aoei_cpu_model(void) {

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * CPU tiers. A CPU tier is a set of instruction set extensions for which the kernels are compiled. The best tier is selected at
- * run time. CPUID reports the extensions of the CPU, and XGETBV reports whether the operating system saves their registers. For
- * AMX, the library also requests permission from Linux. The environment variable AOE_CPU=c|avx2|avx512|avx512bf16|amx sets an
- * upper limit.
+ * run time. On x86-64, CPUID reports the extensions of the CPU, and XGETBV reports whether the operating system saves their
+ * registers. For AMX, the library also requests permission from Linux. On ARM64, Linux reports the extensions in the auxiliary
+ * vector. The environment variable AOE_CPU sets an upper limit; its value is the name of a tier (aoei_tier_name).
  */
 #ifndef AOEI_BASE_CPU_H
 #define AOEI_BASE_CPU_H
 
 #include "aoe.h"
+#include "base/compiler.h"
 
+/* The tiers of the architecture for which the library is compiled, in ascending order. */
 typedef enum aoei_tier {
-    AOEI_TIER_C,          /* portable C */
+    AOEI_TIER_C, /* portable C */
+#if AOEI_X86_64
     AOEI_TIER_AVX2,       /* AVX2 + FMA + F16C */
     AOEI_TIER_AVX512,     /* AVX2 tier + AVX-512 F, BW, DQ, VL */
     AOEI_TIER_AVX512BF16, /* AVX512 tier + AVX512-BF16 */
     AOEI_TIER_AMX,        /* AVX512BF16 tier + AMX-TILE, AMX-BF16; needs permission from Linux */
+#elif AOEI_ARM64
+    AOEI_TIER_NEON,     /* Advanced SIMD, which every ARM64 CPU has */
+    AOEI_TIER_NEONBF16, /* NEON tier + FEAT_BF16 */
+#endif
     AOEI_TIER_COUNT
 } aoei_tier;
 
@@ -22,6 +29,9 @@ aoei_tier aoei_cpu_detect(void);                    /* returns the best tier of 
 int aoei_cpu_tier(aoei_tier *tier, aoe_error *err); /* sets *tier to the lower of aoei_cpu_detect() and AOE_CPU; AOE_EARG if
                                                        AOE_CPU is not the name of a tier */
 const char *aoei_tier_name(aoei_tier tier);         /* for example "avx512"; static storage */
+const char *aoei_tier_bf16(aoei_tier tier);         /* name of the bf16 instructions of the tier, such as "AVX512-BF16";
+                                                       NULL: the tier has none; static storage */
+int aoei_tier_has_tiles(aoei_tier tier);            /* 1: the bf16 matmul of the tier uses tile instructions (AMX) */
 size_t aoei_cpu_count(void);      /* number of CPUs this process may use (affinity, cgroup v2 quota); at least 1 */
 const char *aoei_cpu_model(void); /* brand string or "unknown"; static storage */
 

@@ -13,15 +13,22 @@
 #define AOEI_OP(op, tolerance)
 #define AOEI_KERNEL(op, TIER, suffix) TIER_##TIER(op, suffix)
 
-#define TIER_C          USE
+#define TIER_C USE
+#if AOEI_X86_64
 #define TIER_AVX2       SKIP
 #define TIER_AVX512     SKIP
 #define TIER_AVX512BF16 SKIP
 #define TIER_AMX        SKIP
+#elif AOEI_ARM64
+#define TIER_NEON     SKIP
+#define TIER_NEONBF16 SKIP
+#endif
 static const aoei_kernels kernels_c = {
     .tier = AOEI_TIER_C,
 #include "kernels/kernels.def"
 };
+
+#if AOEI_X86_64
 
 #undef TIER_AVX2
 #define TIER_AVX2 USE
@@ -51,8 +58,31 @@ static const aoei_kernels kernels_amx = {
 #include "kernels/kernels.def"
 };
 
-const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT] = {[AOEI_TIER_C] = &kernels_c,
-                                                                 [AOEI_TIER_AVX2] = &kernels_avx2,
-                                                                 [AOEI_TIER_AVX512] = &kernels_avx512,
-                                                                 [AOEI_TIER_AVX512BF16] = &kernels_avx512bf16,
-                                                                 [AOEI_TIER_AMX] = &kernels_amx};
+#elif AOEI_ARM64
+
+#undef TIER_NEON
+#define TIER_NEON USE
+static const aoei_kernels kernels_neon = {
+    .tier = AOEI_TIER_NEON,
+#include "kernels/kernels.def"
+};
+
+#undef TIER_NEONBF16
+#define TIER_NEONBF16 USE
+static const aoei_kernels kernels_neonbf16 = {
+    .tier = AOEI_TIER_NEONBF16,
+#include "kernels/kernels.def"
+};
+
+#endif
+
+const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT] = {
+    [AOEI_TIER_C] = &kernels_c,
+#if AOEI_X86_64
+    [AOEI_TIER_AVX2] = &kernels_avx2, [AOEI_TIER_AVX512] = &kernels_avx512, [AOEI_TIER_AVX512BF16] = &kernels_avx512bf16,
+    [AOEI_TIER_AMX] = &kernels_amx,
+#elif AOEI_ARM64
+    [AOEI_TIER_NEON] = &kernels_neon,
+    [AOEI_TIER_NEONBF16] = &kernels_neonbf16,
+#endif
+};

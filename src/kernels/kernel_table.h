@@ -19,7 +19,7 @@ typedef struct aoei_kernels {
 #undef AOEI_KERNEL
 } aoei_kernels;
 
-/* The kernel tables, indexed by tier. On CPUs other than x86-64, every table contains the portable C kernels. */
+/* The kernel tables, indexed by tier. */
 extern const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT];
 
 /* Returns the kernel table of the tier that ctx uses. */

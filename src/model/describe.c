@@ -33,14 +33,11 @@ static const char *dtype_reason(const aoe_model *m, char *buf, size_t size) {
         snprintf(buf, size, "auto: default for %s", m->config.arch->model_type);
         return buf;
     }
-    switch (m->ctx->tier) {
-    case AOEI_TIER_AMX:
-        return "auto: this CPU has AMX-BF16";
-    case AOEI_TIER_AVX512BF16:
-        return "auto: this CPU has AVX512-BF16";
-    default:
+    const char *instructions = aoei_tier_bf16(m->ctx->tier);
+    if (!instructions)
         return "auto: no bf16 instructions in this CPU tier";
-    }
+    snprintf(buf, size, "auto: this CPU has %s", instructions);
+    return buf;
 }
 
 /* Returns a text with the reason for the choice of the CPU tier. The text is a static string or is written to buf[size]. */

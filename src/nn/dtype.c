@@ -5,7 +5,7 @@
 
 aoei_dtype aoei_context_type(const aoe_context *ctx, aoe_dtype wanted) {
     if (wanted == AOE_DTYPE_AUTO)
-        return ctx->tier >= AOEI_TIER_AVX512BF16 ? AOEI_BF16 : AOEI_F32;
+        return aoei_tier_bf16(ctx->tier) ? AOEI_BF16 : AOEI_F32;
     return wanted == AOE_DTYPE_BF16 ? AOEI_BF16 : AOEI_F32;
 }
 

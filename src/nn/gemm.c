@@ -77,7 +77,7 @@ static void block_task(void *arg, size_t task, size_t worker) {
  * AMX kernel is used. */
 static void choose_blocks(grid *s) {
     const aoei_gemm_args *g = s->g;
-    const int tiles = s->type == AOEI_BF16 && s->ctx->tier == AOEI_TIER_AMX;
+    const int tiles = s->type == AOEI_BF16 && aoei_tier_has_tiles(s->ctx->tier);
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
     /* the number of columns of a block is a multiple of `unit`; if A has a single row, kernels process four panels at a time */
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers threads
+ * tags: numbers threads emulated
  * Tests the detection of the best supported instruction set (the CPU tier) against /proc/cpuinfo, and the environment variable
  * AOE_CPU. Also tests the number of CPUs under affinity and cgroup limits, the clock, and the peak memory.
  */
@@ -26,38 +26,51 @@ static int has_flags(const char *flags, const char *const *names) {
     return 1;
 }
 
+/* Beginning of the line of /proc/cpuinfo that lists the extensions of the CPU. */
+#if AOEI_ARM64
+#define EXTENSIONS "Features"
+#else
+#define EXTENSIONS "flags"
+#endif
+
+/* Extensions that a tier needs in addition to those of the lower tiers, as in /proc/cpuinfo. */
+static const char *const needs[AOEI_TIER_COUNT][8] = {
+    [AOEI_TIER_C] = {0},
+#if AOEI_X86_64
+    [AOEI_TIER_AVX2] = {"avx2", "fma", "f16c"},
+    [AOEI_TIER_AVX512] = {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+    [AOEI_TIER_AVX512BF16] = {"avx512_bf16"},
+    [AOEI_TIER_AMX] = {"amx_tile", "amx_bf16"},
+#elif AOEI_ARM64
+    [AOEI_TIER_NEON] = {"asimd"},
+    [AOEI_TIER_NEONBF16] = {"bf16"},
+#endif
+};
+
 static void test_detected_tier(void **state) {
     (void)state;
-    static const char *const needs[AOEI_TIER_COUNT][8] = {{0},
-                                                          {"avx2", "fma", "f16c"},
-                                                          {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
-                                                          {"avx512_bf16"},
-                                                          {"amx_tile", "amx_bf16"}};
     aoei_tier tier = aoei_cpu_detect();
     assert_in_range(tier, AOEI_TIER_C, AOEI_TIER_COUNT - 1);
     assert_int_equal(aoei_cpu_detect(), tier);
-#if AOEI_X86_64
     FILE *f = fopen("/proc/cpuinfo", "r");
     char flags[8192] = "";
-    while (f && fgets(flags, sizeof flags, f) && strncmp(flags, "flags", 5) != 0)
+    while (f && fgets(flags, sizeof flags, f) && strncmp(flags, EXTENSIONS, strlen(EXTENSIONS)) != 0)
         flags[0] = 0;
     if (f)
         fclose(f);
     if (!flags[0]) {
-        printf("SKIP: /proc/cpuinfo has no flags\n");
+        printf("SKIP: /proc/cpuinfo does not list the extensions of the CPU\n");
         skip();
     }
     char *end = strchr(flags, '\n');
     if (end)
         *end = ' ';
-    for (int t = AOEI_TIER_AVX2; t <= (int)tier; t++)
+    for (int t = 0; t <= (int)tier; t++)
         assert_true(has_flags(flags, needs[t]));
-    if (tier + 1 < AOEI_TIER_AMX) /* for AMX, /proc/cpuinfo is not sufficient: the kernel may deny permission to use it */
-        assert_false(has_flags(flags, needs[tier + 1]));
-#else
-    (void)needs;
-    assert_int_equal(tier, AOEI_TIER_C);
-#endif
+    const aoei_tier next = (aoei_tier)(tier + 1);
+    /* for AMX, /proc/cpuinfo is not sufficient: the kernel may deny permission to use it */
+    if (next < AOEI_TIER_COUNT && !aoei_tier_has_tiles(next))
+        assert_false(has_flags(flags, needs[next]));
 }
 
 static void test_forced_tier(void **state) {
@@ -80,7 +93,7 @@ static void test_forced_tier(void **state) {
     setenv("AOE_CPU", "avx9", 1);
     assert_int_equal(aoei_cpu_tier(&tier, &err), AOE_EARG);
     assert_non_null(strstr(err.message, "AOE_CPU=avx9"));
-    assert_non_null(strstr(err.message, "avx512bf16"));
+    assert_non_null(strstr(err.message, aoei_tier_name((aoei_tier)(AOEI_TIER_COUNT - 1))));
     if (saved)
         setenv("AOE_CPU", saved, 1);
     else
@@ -91,8 +104,19 @@ static void test_forced_tier(void **state) {
 static void test_names(void **state) {
     (void)state;
     assert_string_equal(aoei_tier_name(AOEI_TIER_C), "c");
+#if AOEI_X86_64
     assert_string_equal(aoei_tier_name(AOEI_TIER_AVX512BF16), "avx512bf16");
     assert_string_equal(aoei_tier_name(AOEI_TIER_AMX), "amx");
+    assert_null(aoei_tier_bf16(AOEI_TIER_AVX512));
+    assert_string_equal(aoei_tier_bf16(AOEI_TIER_AVX512BF16), "AVX512-BF16");
+    assert_true(aoei_tier_has_tiles(AOEI_TIER_AMX) && !aoei_tier_has_tiles(AOEI_TIER_AVX512BF16));
+#elif AOEI_ARM64
+    assert_string_equal(aoei_tier_name(AOEI_TIER_NEON), "neon");
+    assert_string_equal(aoei_tier_name(AOEI_TIER_NEONBF16), "neonbf16");
+    assert_null(aoei_tier_bf16(AOEI_TIER_NEON));
+    assert_string_equal(aoei_tier_bf16(AOEI_TIER_NEONBF16), "FEAT_BF16");
+#endif
+    assert_null(aoei_tier_bf16(AOEI_TIER_C));
     const char *model = aoei_cpu_model();
     assert_true(strlen(model) > 2);
     assert_true(model[0] != ' ' && model[strlen(model) - 1] != ' ');

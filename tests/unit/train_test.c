@@ -92,7 +92,7 @@ static void test_types(void **state) {
             }
         }
         assert_true(memcmp(weights[AOE_DTYPE_F32], weights[AOE_DTYPE_BF16], size) != 0);
-        const aoe_dtype automatic = tier >= AOEI_TIER_AVX512BF16 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+        const aoe_dtype automatic = aoei_tier_bf16((aoei_tier)tier) ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
         char name[64];
         snprintf(name, sizeof name, "auto-%d", tier);
         train_run_output(&r, name);
