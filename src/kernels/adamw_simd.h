@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * AdamW, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Every operation is rounded separately, so
- * results are bit-identical on all instruction sets.
+ * AdamW, vectorized for AVX2, AVX-512 and NEON. Include simd_avx2.h, simd_avx512.h or simd_neon.h first. Every operation is
+ * rounded separately, so results are bit-identical on all instruction sets.
  */
 #ifndef AOEI_KERNELS_ADAMW_SIMD_H
 #define AOEI_KERNELS_ADAMW_SIMD_H

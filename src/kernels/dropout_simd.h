@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Dropout of a row, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Philox computes four mask
- * words from each counter. By the definition in kernels.h, the j-th words of 16 consecutive counters are the mask words of 16
- * consecutive columns. Each lane processes one counter, so a vector of j-th words is already in column order. The product x *
- * scale and the addition of the residual are rounded separately, so results are bit-identical on all instruction sets.
+ * Dropout of a row, vectorized for AVX2, AVX-512 and NEON. Include simd_avx2.h, simd_avx512.h or simd_neon.h first. Philox
+ * computes four mask words from each counter. By the definition in kernels.h, the j-th words of 16 consecutive counters are the
+ * mask words of 16 consecutive columns. Each lane processes one counter, so a vector of j-th words is already in column order.
+ * The product x * scale and the addition of the residual are rounded separately, so results are bit-identical on all
+ * instruction sets.
  */
 #ifndef AOEI_KERNELS_DROPOUT_SIMD_H
 #define AOEI_KERNELS_DROPOUT_SIMD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * GELU with the exact normal distribution function (Hendrycks and Gimpel 2016) and with the tanh approximation, vectorized for
- * AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first.
+ * AVX2, AVX-512 and NEON. Include simd_avx2.h, simd_avx512.h or simd_neon.h first.
  */
 #ifndef AOEI_KERNELS_GELU_SIMD_H
 #define AOEI_KERNELS_GELU_SIMD_H

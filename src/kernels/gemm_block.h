@@ -67,7 +67,7 @@ void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void
                             size_t b_col, size_t K, size_t n0, size_t n1);
 
 /* The epilogues. The AVX512-BF16 and AMX kernels also use aoei_gemm_epilogue_avx512. */
-aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512;
+aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512, aoei_gemm_epilogue_neon;
 
 /* AOEI_ROWS_R(X) expands to X(0) X(1) ... X(R - 1). Tile kernels use it to declare and update one set of variables per row. */
 #define AOEI_ROWS_1(X)  X(0)

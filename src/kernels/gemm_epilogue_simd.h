@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The epilogue of the matmul kernels, vectorized for AVX2 and AVX-512. The epilogue consists of the operations that are applied
- * to the complete sum of an element before it is stored in C; aoei_gemm_args in kernels.h defines them. Include simd_avx2.h or
- * simd_avx512.h first.
+ * The epilogue of the matmul kernels, vectorized for AVX2, AVX-512 and NEON. The epilogue consists of the operations that are
+ * applied to the complete sum of an element before it is stored in C; aoei_gemm_args in kernels.h defines them. Include
+ * simd_avx2.h, simd_avx512.h or simd_neon.h first.
  */
 #ifndef AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H
 #define AOEI_KERNELS_GEMM_EPILOGUE_SIMD_H

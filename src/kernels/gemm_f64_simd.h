@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The tile kernels of the float64 matmul, vectorized for AVX2 and AVX-512. A tile has up to GEMM_ROWS rows and three vectors of
- * columns. Include simd_f64_avx2.h or simd_f64_avx512.h and define GEMM_ROWS first. A row is computed with the same
- * instructions in all tiles, whatever their number of rows.
+ * The tile kernels of the float64 matmul, vectorized for AVX2, AVX-512 and NEON. A tile has up to GEMM_ROWS rows and three
+ * vectors of columns. Include simd_f64_avx2.h, simd_f64_avx512.h or simd_f64_neon.h and define GEMM_ROWS first. A row is
+ * computed with the same instructions in all tiles, whatever their number of rows.
  */
 #ifndef AOEI_KERNELS_GEMM_F64_SIMD_H
 #define AOEI_KERNELS_GEMM_F64_SIMD_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The matmul kernels, vectorized for AVX2 and AVX-512, for all element types. A tile has up to GEMM_ROWS rows and two vectors
- * of columns. Include simd_avx2.h or simd_avx512.h first. Before including this file, define transpose_lines and these macros:
- * GEMM_ROWS, and GEMM_STEP(x, b, sum), which adds the product of the packed words x and b to sum. Each row is computed with the
- * same instructions in tiles of any number of rows. Tiles with fewer columns than two vectors differ only in how the running
- * sums are loaded and stored. Results therefore do not depend on the tile size.
+ * The matmul kernels, vectorized for AVX2, AVX-512 and NEON, for all element types. A tile has up to GEMM_ROWS rows and two
+ * vectors of columns. Include simd_avx2.h, simd_avx512.h or simd_neon.h first. Before including this file, define
+ * transpose_lines and these macros: GEMM_ROWS, and GEMM_STEP(x, b, sum), which adds the product of the packed words x and b to
+ * sum. Each row is computed with the same instructions in tiles of any number of rows. Tiles with fewer columns than two
+ * vectors differ only in how the running sums are loaded and stored. Results therefore do not depend on the tile size.
  */
 #ifndef AOEI_KERNELS_GEMM_SIMD_H
 #define AOEI_KERNELS_GEMM_SIMD_H
@@ -13,12 +13,19 @@
 
 enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 
+/* GEMM_LOAD_A(a) loads the words of A for one k, and GEMM_A(i) returns word i in all lanes. An instruction set can define other
+ * versions before it includes this file. */
+#ifndef GEMM_A
+#define GEMM_LOAD_A(a)
+#define GEMM_A(i) vf_set1(a[i])
+#endif
+
 #define ZERO(i) vf l##i = vf_zero(), r##i = vf_zero();
 #define LOAD(i)                                                                                                                \
     l##i = vf_load_part(t->sums + i * t->sums_row, left);                                                                      \
     r##i = vf_load_part(t->sums + i * t->sums_row + left, right);
 #define STEP(i)                                                                                                                \
-    x = vf_set1(a[i]);                                                                                                         \
+    x = GEMM_A(i);                                                                                                             \
     l##i = GEMM_STEP(x, bl, l##i);                                                                                             \
     r##i = GEMM_STEP(x, br, r##i);
 #define STORE(i)                                                                                                               \
@@ -41,6 +48,7 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
         for (size_t k = t->K; k > 0; k--) {                                                                                    \
             const vf bl = vf_load(b), br = vf_load(b + VF_LANES);                                                              \
             vf x;                                                                                                              \
+            GEMM_LOAD_A(a);                                                                                                    \
             AOEI_ROWS_##R(STEP);                                                                                               \
             a += R;                                                                                                            \
             b += b_row;                                                                                                        \

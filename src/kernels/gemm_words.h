@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Packing of operands for the matmul kernels. A line is a row of A or a column of B, with K elements. Packing converts the
  * elements of a line to 32-bit words, in one of the formats that word_kind lists, and stores several lines as the columns of a
- * matrix of words. Include simd_avx2.h or simd_avx512.h and define transpose_lines before including this file. Callers pass the
- * element type of the source and the word kind as compile-time constants.
+ * matrix of words. Include simd_avx2.h, simd_avx512.h or simd_neon.h and define transpose_lines before including this file.
+ * Callers pass the element type of the source and the word kind as compile-time constants.
  */
 #ifndef AOEI_KERNELS_GEMM_WORDS_H
 #define AOEI_KERNELS_GEMM_WORDS_H
@@ -45,10 +45,10 @@ static inline void pack_adjacent_lines(float *dst, size_t stride, const void *sr
     for (size_t k = 0; k < K; k += step, dst += stride) {
         const unsigned char *row = element_at(src, type, k * col), *next = k + 1 < K ? row + col * aoei_dtype_size(type) : row;
         const size_t later = k + ahead + 1 < K ? ahead * col * aoei_dtype_size(type) : 0;
-        _mm_prefetch((const char *)row + later, _MM_HINT_T0);
+        AOEI_PREFETCH_L1(row + later);
         vf x = load_elements(row, type, kind, lines);
         if (kind == WORD_PAIR) {
-            _mm_prefetch((const char *)next + later, _MM_HINT_T0);
+            AOEI_PREFETCH_L1(next + later);
             x = vf_pair_bf16(x, k + 1 < K ? load_elements(next, type, kind, lines) : vf_zero());
         }
         vf_store(dst, x);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The gated linear unit (Dauphin et al. 2017), vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first.
+ * The gated linear unit (Dauphin et al. 2017), vectorized for AVX2, AVX-512 and NEON. Include simd_avx2.h, simd_avx512.h or
+ * simd_neon.h first.
  */
 #ifndef AOEI_KERNELS_GLU_SIMD_H
 #define AOEI_KERNELS_GLU_SIMD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * LayerNorm, vectorized for AVX2 and AVX-512, for one type of x and y. norm_types.h includes this file once per type and
+ * LayerNorm, vectorized for AVX2, AVX-512 and NEON, for one type of x and y. norm_types.h includes this file once per type and
  * defines these macros:
  * - NORM_X: type of x and y
  * - NORM_LOAD and NORM_STORE: load and store of a vector

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Column sums and the sum of squares, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Column sums
- * are computed in float32, row by row, and are bit-identical on all instruction sets. The sum of squares is computed in double,
- * in which the square of a float is exact. It uses two accumulators. Of each pair of vectors, the first vector is added to the
- * first accumulator and the second to the second accumulator. Vectors that remain after the last pair are added to the first
- * accumulator.
+ * Column sums and the sum of squares, vectorized for AVX2, AVX-512 and NEON. Include simd_avx2.h, simd_avx512.h or simd_neon.h
+ * first. Column sums are computed in float32, row by row, and are bit-identical on all instruction sets. The sum of squares is
+ * computed in double, in which the square of a float is exact. It uses two accumulators. Of each pair of vectors, the first
+ * vector is added to the first accumulator and the second to the second accumulator. Vectors that remain after the last pair
+ * are added to the first accumulator.
  */
 #ifndef AOEI_KERNELS_REDUCE_SIMD_H
 #define AOEI_KERNELS_REDUCE_SIMD_H

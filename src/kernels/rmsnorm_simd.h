@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RMSNorm, vectorized for AVX2 and AVX-512, for one type of x and y. norm_types.h includes this file once per type and defines
- * the macros NORM...; layernorm_simd.h describes them. Row sums are computed in double. The sum of squares uses two
+ * RMSNorm, vectorized for AVX2, AVX-512 and NEON, for one type of x and y. norm_types.h includes this file once per type and
+ * defines the macros NORM...; layernorm_simd.h describes them. Row sums are computed in double. The sum of squares uses two
  * accumulators. Of each pair of vectors, the first vector is added to the first accumulator and the second to the second
  * accumulator. Vectors that remain after the last pair are added to the first accumulator.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Softmax sums over the rows and columns of a block of scores, and the softmax weights that are computed from these sums,
- * vectorized for AVX2 and AVX-512. Include simd_f64_avx2.h or simd_f64_avx512.h first. For the sum of a row, lane l of an
- * accumulator adds the terms of columns l, l + DV_LANES, ... in ascending order; then the lanes of the accumulator are added.
- * Lanes after the last column add 0.
+ * vectorized for AVX2, AVX-512 and NEON. Include simd_f64_avx2.h, simd_f64_avx512.h or simd_f64_neon.h first. For the sum of a
+ * row, lane l of an accumulator adds the terms of columns l, l + DV_LANES, ... in ascending order; then the lanes of the
+ * accumulator are added. Lanes after the last column add 0.
  */
 #ifndef AOEI_KERNELS_SCORE_SIMD_H
 #define AOEI_KERNELS_SCORE_SIMD_H

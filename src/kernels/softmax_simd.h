@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Softmax of a row, its gradient and the softmax of a cross entropy, vectorized for AVX2 and AVX-512. Include simd_avx2.h or
- * simd_avx512.h first. For a sum, lane l of a float accumulator adds the terms of elements l, l + VF_LANES, ... in ascending
- * order; then the lanes of the accumulator are added. Lanes after the last element of the row add 0. An element of -infinity
- * has probability 0. The result is NaN if a row contains only -infinity, or contains NaN or +infinity.
+ * Softmax of a row, its gradient and the softmax of a cross entropy, vectorized for AVX2, AVX-512 and NEON. Include
+ * simd_avx2.h, simd_avx512.h or simd_neon.h first. For a sum, lane l of a float accumulator adds the terms of elements l, l +
+ * VF_LANES, ... in ascending order; then the lanes of the accumulator are added. Lanes after the last element of the row add 0.
+ * An element of -infinity has probability 0. The result is NaN if a row contains only -infinity, or contains NaN or +infinity.
  */
 #ifndef AOEI_KERNELS_SOFTMAX_SIMD_H
 #define AOEI_KERNELS_SOFTMAX_SIMD_H
