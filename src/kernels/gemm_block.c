@@ -33,33 +33,34 @@ static size_t ceil_div(size_t a, size_t b) {
     return a / b + (a % b != 0);
 }
 
-/* Returns the number of packed 32-bit words that K elements of a line (a row of A or a column of B) occupy. */
-static size_t words(const aoei_gemm_tier *tier, size_t K) {
-    return ceil_div(K, tier->word);
+/* Returns the size in floats of K packed elements of a line (a row of A or a column of B). */
+static size_t line_floats(const aoei_gemm_tier *tier, size_t K) {
+    return ceil_div(K, tier->word) * tier->word_floats;
 }
 
 static const void *element(const void *p, aoei_dtype type, size_t offset) {
     return (const unsigned char *)p + offset * aoei_dtype_size(type);
 }
 
-/* Packs up to `panel` columns of B into dst[words(K)][panel]. If there are fewer columns, the remaining columns of dst are
- * undefined. */
+/* Packs up to `panel` columns of B into dst, which is a matrix of words with `panel` columns. If there are fewer columns of B,
+ * the remaining columns of dst are undefined. */
 static void pack_panel(const aoei_gemm_tier *tier, float *dst, const void *b, aoei_dtype type, size_t b_row, size_t b_col,
                        size_t K, size_t columns) {
     for (size_t j = 0; j < tier->panel; j += tier->lanes) {
         const size_t lines = j < columns ? min_size(columns - j, tier->lanes) : 0;
-        tier->pack_lines[type](dst + j, tier->panel, lines ? element(b, type, j * b_col) : b, b_col, b_row, lines, K);
+        tier->pack_lines[type](dst + j * tier->word_floats, tier->panel, lines ? element(b, type, j * b_col) : b, b_col, b_row,
+                               lines, K);
     }
 }
 
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N) {
-    return ceil_div(N, tier->panel) * tier->panel * words(tier, K) * sizeof(float);
+    return ceil_div(N, tier->panel) * tier->panel * line_floats(tier, K) * sizeof(float);
 }
 
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1) {
     for (size_t n = n0; n < n1; n += tier->panel)
-        pack_panel(tier, (float *)packed + n * words(tier, K), element(b, type, n * b_col), type, b_row, b_col, K,
+        pack_panel(tier, (float *)packed + n * line_floats(tier, K), element(b, type, n * b_col), type, b_row, b_col, K,
                    min_size(n1 - n, tier->panel));
 }
 
@@ -70,7 +71,7 @@ static void pack_rows(const work *w) {
     for (size_t i = 0; i < w->M; i += w->tile_rows) { /* packing can write a few words after the end of a tile; packing of the
                                                          next tile overwrites these words */
         const size_t rows = min_size(w->M - i, w->tile_rows);
-        tier->pack_lines[tier->type](w->packed_a + i * words(tier, w->K), rows,
+        tier->pack_lines[tier->type](w->packed_a + i * line_floats(tier, w->K), rows,
                                      element(g->a, tier->type, (w->m + i) * g->a_row + w->k * g->a_col), g->a_row, g->a_col,
                                      rows, w->K);
     }
@@ -89,10 +90,10 @@ static void set_panels(const work *w, aoei_gemm_tile *t, size_t n, size_t column
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
     t->columns = columns;
-    t->b_row = tier->panel;
+    t->b_row = tier->panel * tier->word_floats;
     if (g->packed) {
-        t->b = (const float *)g->packed + n * words(tier, g->K) + w->k / tier->word * tier->panel;
-        t->b_panel = tier->panel * words(tier, g->K);
+        t->b = (const float *)g->packed + n * line_floats(tier, g->K) + line_floats(tier, w->k) * tier->panel;
+        t->b_panel = tier->panel * line_floats(tier, g->K);
         return;
     }
     const void *b = element(g->b, tier->type, w->k * g->b_row + n * g->b_col);
@@ -103,10 +104,10 @@ static void set_panels(const work *w, aoei_gemm_tile *t, size_t n, size_t column
         return;
     }
     t->b = w->packed_b;
-    t->b_panel = tier->panel * t->K;
+    t->b_panel = tier->panel * line_floats(tier, w->K);
     for (size_t j = 0; j < columns; j += tier->panel)
-        pack_panel(tier, w->packed_b + j * t->K, element(b, tier->type, j * g->b_col), tier->type, g->b_row, g->b_col, w->K,
-                   min_size(columns - j, tier->panel));
+        pack_panel(tier, w->packed_b + j * line_floats(tier, w->K), element(b, tier->type, j * g->b_col), tier->type, g->b_row,
+                   g->b_col, w->K, min_size(columns - j, tier->panel));
 }
 
 static int keeps_sums_in_c(const aoei_gemm_args *g) {
@@ -135,13 +136,13 @@ static void multiply_block(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
     const size_t wide = w->M == 1 && tier->tiles[0] ? AOEI_GEMM_WIDE * tier->panel : tier->panel, end = w->n + w->N;
-    aoei_gemm_tile t = {.K = words(tier, w->K), .first = w->k == 0 && !g->accumulate};
+    aoei_gemm_tile t = {.K = ceil_div(w->K, tier->word), .first = w->k == 0 && !g->accumulate};
     pack_rows(w);
     for (size_t n = w->n; n < end; n += t.columns) {
         set_panels(w, &t, n, end - n >= wide ? wide : min_size(end - n, tier->panel));
         for (size_t i = 0; i < w->M; i += t.rows) {
             t.rows = min_size(w->M - i, w->tile_rows);
-            t.a = w->packed_a + i * t.K;
+            t.a = w->packed_a + i * line_floats(tier, w->K);
             run_tile(w, &t, w->m + i, n);
         }
     }
@@ -157,12 +158,17 @@ static size_t block_columns(const aoei_gemm_tier *tier, const aoei_gemm_args *g,
 
 void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, float *scratch) {
     const size_t k_block = tier->k_block * tier->word;
-    const size_t a_words = tier->m_block * tier->k_block + tier->lanes, b_words = AOEI_GEMM_WIDE * tier->panel * tier->k_block;
-    const size_t n_block = block_columns(tier, g, AOEI_GEMM_SCRATCH - a_words - b_words, k_block);
+    const size_t line = line_floats(tier, k_block);
+    const size_t a_floats = tier->m_block * line + tier->lanes * tier->word_floats,
+                 b_floats = AOEI_GEMM_WIDE * tier->panel * line;
+    const size_t n_block = block_columns(tier, g, AOEI_GEMM_SCRATCH - a_floats - b_floats, k_block);
     const size_t m_block = g->M ? ceil_div(g->M, ceil_div(g->M, tier->m_block)) : 1; /* blocks of about equal numbers of rows */
-    work w = {
-        .tier = tier, .g = g, .packed_a = scratch, .packed_b = scratch + a_words, .partial_sums = scratch + a_words + b_words};
-    assert(a_words + b_words < AOEI_GEMM_SCRATCH);
+    work w = {.tier = tier,
+              .g = g,
+              .packed_a = scratch,
+              .packed_b = scratch + a_floats,
+              .partial_sums = scratch + a_floats + b_floats};
+    assert(a_floats + b_floats < AOEI_GEMM_SCRATCH);
     assert(!g->accumulate || (g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && keeps_sums_in_c(g)));
     for (w.n = 0; w.n < g->N; w.n += w.N) {
         w.N = min_size(g->N - w.n, n_block);

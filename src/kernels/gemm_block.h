@@ -2,9 +2,9 @@
  * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels and tiles. A panel is a group
  * of adjacent columns; a tile is a few rows of one panel. A block of K is a range of k, for which a tile kernel keeps the sums
  * of its tile in registers. The code for an instruction set provides the packing of operands, the tile kernels and the
- * epilogue. Operands are packed as 32-bit words. A word is a float32, or a pair of bf16 elements with adjacent k. Pairs are
- * used if the instruction set has an instruction that multiplies bf16. Between blocks of K, the running sums are stored exactly
- * as float32, so block sizes do not change results.
+ * epilogue. Operands are packed as words. A word is a float32 or, if the instruction set has an instruction that multiplies
+ * bf16, two or four bf16 elements with adjacent k; four elements occupy the memory of two floats. Between blocks of K, the
+ * running sums are stored exactly as float32, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
@@ -15,8 +15,8 @@
 typedef struct aoei_gemm_tile {
     const float *a;  /* [K][rows] packed words of A */
     const float *b;  /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
-    size_t b_row;    /* distance between the words of b for adjacent k, in words */
-    size_t b_panel;  /* distance between adjacent panels of B, in words; used for wide tiles only */
+    size_t b_row;    /* distance between the words of b for adjacent k, in floats */
+    size_t b_panel;  /* distance between adjacent panels of B, in floats; used for wide tiles only */
     size_t K;        /* length of the block of K in words */
     float *sums;     /* [rows][columns] running sums, float32 */
     size_t sums_row; /* distance between rows of running sums in floats */
@@ -44,9 +44,10 @@ typedef void aoei_gemm_epilogue_fn(const aoei_gemm_args *g, const float *tile, s
 
 /* The matmul code of one CPU tier (a set of instruction set extensions, base/cpu.h) for one element type. */
 typedef struct aoei_gemm_tier {
-    aoei_dtype type; /* type of A and B */
-    size_t word;     /* elements along k per word */
-    size_t rows;     /* rows of a full tile */
+    aoei_dtype type;    /* type of A and B */
+    size_t word;        /* elements along k per word */
+    size_t word_floats; /* size of a word in floats */
+    size_t rows;        /* rows of a full tile */
     size_t panel;   /* columns of a tile, which is the width of a panel; a multiple of lanes and a divisor of AOEI_GEMM_PANEL */
     size_t lanes;   /* maximum number of lines that one call of a pack_lines function packs; at least `rows` */
     size_t k_block; /* length of a block of K in words */
@@ -66,7 +67,8 @@ size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1);
 
-/* The epilogues. The AVX512-BF16 and AMX kernels also use aoei_gemm_epilogue_avx512. */
+/* The epilogues. The AVX512-BF16 and AMX kernels also use aoei_gemm_epilogue_avx512, and the FEAT_BF16 kernel uses
+ * aoei_gemm_epilogue_neon. */
 aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512, aoei_gemm_epilogue_neon;
 
 /* AOEI_ROWS_R(X) expands to X(0) X(1) ... X(R - 1). Tile kernels use it to declare and update one set of variables per row. */

@@ -15,6 +15,8 @@
 
 #if AOEI_X86_64
 #include <immintrin.h>
+#elif AOEI_ARM64
+#include <arm_neon.h>
 #endif
 
 #define CANARY 0xca
@@ -123,30 +125,48 @@ typedef struct terms {
     size_t K;
 } terms;
 
+/* Returns elements i and i + 1 of x[K] as a pair of bf16. An element after the last one is 0. */
+AOEI_UNUSED static uint32_t pair_at(const float *x, size_t i, size_t K) {
+    return aoei_bf16_from_f32(x[i]) | (uint32_t)(i + 1 < K ? aoei_bf16_from_f32(x[i + 1]) : 0) << 16;
+}
+
+/* Adds the terms to `start` in pairs of adjacent k, with an instruction of the CPU for each pair. On ARM64, the instruction is
+ * BFDOT; the kernels use BFMMLA, which is defined to compute the same sums. */
 #if AOEI_X86_64
 AOEI_TARGET("avx512f,avx512vl,avx512bf16") static float pairwise_sum(float start, const terms *t) {
     __m128 sum = _mm_set_ss(start);
     for (size_t i = 0; i < t->K; i += 2) {
-        const int more = i + 1 < t->K;
-        const uint32_t x = aoei_bf16_from_f32(t->a[i]) | (uint32_t)(more ? aoei_bf16_from_f32(t->a[i + 1]) : 0) << 16;
-        const uint32_t y = aoei_bf16_from_f32(t->b[i]) | (uint32_t)(more ? aoei_bf16_from_f32(t->b[i + 1]) : 0) << 16;
-        sum = _mm_dpbf16_ps(sum, (__m128bh)_mm_cvtsi32_si128((int)x), (__m128bh)_mm_cvtsi32_si128((int)y));
+        const __m128i x = _mm_cvtsi32_si128((int)pair_at(t->a, i, t->K)), y = _mm_cvtsi32_si128((int)pair_at(t->b, i, t->K));
+        sum = _mm_dpbf16_ps(sum, (__m128bh)x, (__m128bh)y);
     }
     return _mm_cvtss_f32(sum);
+}
+#elif AOEI_ARM64
+AOEI_TARGET("arch=armv8.2-a+bf16") static float pairwise_sum(float start, const terms *t) {
+    float32x2_t sum = vdup_n_f32(start);
+    for (size_t i = 0; i < t->K; i += 2) {
+        const uint32x2_t x = vdup_n_u32(pair_at(t->a, i, t->K)), y = vdup_n_u32(pair_at(t->b, i, t->K));
+        sum = vbfdot_f32(sum, vreinterpret_bf16_u32(x), vreinterpret_bf16_u32(y));
+    }
+    return vget_lane_f32(sum, 0);
+}
+#else
+static float pairwise_sum(float start, const terms *t) {
+    (void)t;
+    fail_msg("this architecture has no tier with bf16 instructions");
+    return start;
 }
 #endif
 
 /* Computes one element of the product with the accumulation order and the rounding of the kernels k, and returns 1. Returns 0
  * for bf16 with AMX, whose accumulation order is implemented in gemm_bf16_amx_test.c. */
 static int expected_sum(const aoei_kernels *k, aoei_dtype type, float start, const terms *t, float *expected) {
-    if (type == AOEI_BF16 && k->tier == AOEI_TIER_AMX)
+    if (type == AOEI_BF16 && aoei_tier_has_tiles(k->tier))
         return 0;
-#if AOEI_X86_64
-    if (type == AOEI_BF16 && k->tier == AOEI_TIER_AVX512BF16) {
+    if (type == AOEI_BF16 && aoei_tier_bf16(k->tier)) {
         *expected = pairwise_sum(start, t);
         return 1;
     }
-#endif
     *expected = start;
     for (size_t i = 0; i < t->K; i++)
         *expected = k->tier == AOEI_TIER_C ? t->a[i] * t->b[i] + *expected : fmaf(t->a[i], t->b[i], *expected);
@@ -409,7 +429,8 @@ void product_test_shapes(const aoei_kernels *k, aoei_dtype type) {
         product_case p = product_random(&r, type, M, kernel_size(&r, 1, 20), kernel_size(&r, 1, 20));
         product_check(k, type, &r, &p);
     }
-    for (size_t M = SWEEP_M + 1; k->tier == AOEI_TIER_AMX && M <= AMX_SWEEP_M; M += M % 512 < 3 ? 1 : kernel_size(&r, 1, 40)) {
+    for (size_t M = SWEEP_M + 1; aoei_tier_has_tiles(k->tier) && M <= AMX_SWEEP_M;
+         M += M % 512 < 3 ? 1 : kernel_size(&r, 1, 40)) {
         product_case p = product_random(&r, type, M, kernel_size(&r, 1, 20), kernel_size(&r, 1, 20));
         product_check(k, type, &r, &p);
     }
@@ -572,7 +593,7 @@ void product_test_specials(const aoei_kernels *k, aoei_dtype type) {
         for (size_t i = 0; i < K; i++)
             product_set(&w, n, i, 1);
     multiply_part(k, &l, &c, 0, M, 0, K, 0, NULL);
-    const int native = type == AOEI_BF16 && k->tier >= AOEI_TIER_AVX512BF16;
+    const int native = type == AOEI_BF16 && aoei_tier_bf16(k->tier);
     for (size_t m = 0; m < M; m++)
         for (size_t n = 0; n < N; n++)
             kernel_check_bits(product_get(&c, m, n), native ? 0 : ldexpf(1, -130), "subnormal", m, n);
