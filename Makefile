@@ -39,6 +39,7 @@ SAN ?=
 comma := ,
 BUILD ?= build$(if $(CROSS),/$(CROSS))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 SYSROOT ?= $(if $(CROSS),build/sysroot/$(CROSS))
+SYSROOT_FLAG := $(if $(SYSROOT),--sysroot=$(SYSROOT))
 EMULATOR ?= $(if $(CROSS),qemu-$(firstword $(subst -, ,$(CROSS))) -L $(abspath $(SYSROOT)))
 PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig) pkg-config
 PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3
@@ -59,8 +60,8 @@ OPT := $(if $(SAN),-O1 -g1,-O2 -g)
 # -march=native is not used, because one binary supports every CPU of the architecture. -ffp-contract=off makes the
 # results of all compilers equal. Kernels contain explicit fused multiply-adds.
 CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
-  $(if $(SYSROOT),--sysroot=$(SYSROOT)) -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
-LDFLAGS_ALL := -pthread $(if $(SYSROOT),--sysroot=$(SYSROOT)) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+  $(SYSROOT_FLAG) -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
+LDFLAGS_ALL := -pthread $(SYSROOT_FLAG) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 TIER_avx2 := -mavx2 -mfma -mf16c
 TIER_avx512 := -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
 TIER_avx512bf16 := $(TIER_avx512) -mavx512bf16
@@ -241,7 +242,7 @@ build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-che
 
 header: ## checks that each public header compiles alone, as C99 and as C++
 	@for h in $(notdir $(HEADERS)); do \
-	  echo "#include <$$h>" | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c - || exit 1; \
+	  echo "#include <$$h>" | $(CC) -std=c99 -pedantic -Wall -Wextra -Werror $(SYSROOT_FLAG) -Iinclude -fsyntax-only -x c - || exit 1; \
 	  if command -v g++ >/dev/null; then echo "#include <$$h>" | g++ -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || exit 1; fi; \
 	done
 

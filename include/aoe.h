@@ -131,7 +131,7 @@ typedef struct aoe_context_options aoe_context_options; /* defined below */
 AOE_API int aoe_context_create(aoe_context **ctx, const aoe_context_options *AOE_NULLABLE o, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_context_destroy(aoe_context *AOE_NULLABLE ctx);
 AOE_API size_t aoe_context_threads(const aoe_context *ctx);   /* number of threads, including the calling one */
-AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use: "c", "avx2", "avx512" ...; static string */
+AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use: "c", "avx2", "neon" ...; static string */
 
 /* -------------------------------------------------------------------- models */
 

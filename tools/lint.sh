@@ -171,6 +171,8 @@ tier_flags() { # tier_flags FILE: prints the compiler flags of its CPU tier, as 
     *_avx512.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl" ;;
     *_avx512bf16.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16" ;;
     *_amx.c) echo "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mamx-tile -mamx-bf16" ;;
+    *_neon.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu" ;;
+    *_neonbf16.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu -march=armv8.2-a+bf16" ;;
     esac
 }
 

@@ -22,5 +22,9 @@ get install -y --no-install-recommends --download-only "$@" >/dev/null
 for package in "$apt"/cache/archives/*.deb; do
     dpkg-deb -x "$package" "$dir"
 done
+# Absolute links of the packages would point to the libraries of this machine.
+find "$dir" -type l -lname '/*' | while IFS= read -r link; do
+    ln -sfnr "$dir$(readlink "$link")" "$link"
+done
 rm -rf "$apt"
 echo "$*" >"$dir/packages"

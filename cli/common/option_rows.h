@@ -49,7 +49,7 @@
     {                                                                                                                          \
         .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16"),           \
         .noun = "data type",                                                                                                   \
-        .help = "data type of computation: f32, bf16, or auto (bf16 if the CPU supports AVX512-BF16 or AMX, otherwise f32)"    \
+        .help = "data type of computation: f32, bf16, or auto (bf16 if the CPU has bf16 instructions, otherwise f32)"          \
     }
 #define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                                   \
     {                                                                                                                          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: threads
+ * tags: threads emulated
  * Tests the embedder in float32 and bf16. The bits of an embedding must depend only on its text and on the instruction set of
  * the CPU. Its values must agree with a double-precision reference. A weight view (a model whose weights belong to a trainer)
  * must give the embeddings of a model that owns equal weights. Other tests cover options, truncation, empty texts, and texts
