@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers emulated
+ * tags: numbers
  * Tests a BERT model against golden values of an independent float64 implementation. On every instruction set, the hidden
  * states and the pooled vectors are compared, for a batch and for single texts. Another test runs every check of aoe_verify. A
  * third test compares bert_reference.h, the double-precision model that other tests use, with the golden values.
