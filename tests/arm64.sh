@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # arm64.sh: tests the ARM64 build on two CPUs that qemu emulates. Cortex-A76 does not have FEAT_BF16: if the program
 # executes one of its instructions, it ends with SIGILL. The CPU `max` has all extensions that qemu knows. Runs the
-# kernel tests (aoe-check) on both CPUs, and the tests with the tag `emulated` on `max`. Then compares the embeddings of
-# tier neon with those of tier avx2 of this machine, which must have equal bits. Prints SKIP if the packages of
+# kernel tests (aoe-check) and golden cases on both CPUs, and the tests with the tag `emulated` on `max`. Compares the
+# embeddings of tier neon with those of tier avx2 of this machine, which must have equal bits. Prints SKIP if the packages of
 # `make deps-arm64` are not installed. The line with the totals of the tests is that of run.sh.
 set -eu
 cd "$(dirname "$0")/.."
@@ -29,6 +29,13 @@ kernels() { # kernels OP...: runs the kernel tests of the ops
     echo "CPU $QEMU_CPU: $(grep -c ' right$' "$log") kernels are right"
 }
 
+golden() { # golden: compares hidden states, losses, gradients and optimizer steps with the golden cases
+    for dtype in f32 bf16; do
+        arm64 aoe verify tests/golden/data/bert -q --dtype $dtype >"$dir/golden" || { cat "$dir/golden" && exit 1; }
+        echo "CPU $QEMU_CPU: $(grep -c ' pass$' "$dir/golden") golden values agree in $dtype"
+    done
+}
+
 make -s CROSS=$cross all aoe-check
 ops=$(arm64 aoe-check --list)
 
@@ -40,13 +47,14 @@ if grep neonbf16 "$dir"/check-cortex-a76-*; then
     echo "aoe-check ran kernels that the CPU does not support"
     exit 1
 fi
-arm64 aoe verify tests/golden/data/bert -q | tail -n 1
+golden
 
 export QEMU_CPU=max
 kernels gemm_bf16 & # takes as long as all other ops
 # shellcheck disable=SC2046
 kernels $(echo "$ops" | grep -v '^gemm_bf16')
 wait $!
+golden
 
 if [ "$(uname -m)" = x86_64 ] && [ -x build/aoe ] && grep -qw avx2 /proc/cpuinfo; then
     cut -f 2 examples/test.tsv | sed -n 2,21p >"$dir/texts"

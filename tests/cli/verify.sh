@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tags: numbers emulated
+# tags: numbers
 # Tests `aoe verify`. All checks must pass for the reference cases. The exit code must be 1 if a weight was changed or
 # if a reference value is NaN.
 . "$SRC/tests/cli/support/model.sh"
