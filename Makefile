@@ -117,7 +117,7 @@ endif
 endif
 MISSING := $(shell for p in $(PACKAGES); do $(PKG_CONFIG) --exists $$p 2>/dev/null || echo $$p; done)
 ifneq ($(MISSING),)
-$(error missing packages: $(MISSING). $(if $(CROSS),Install them in $(SYSROOT),Run `make deps` as root, or: apt-get install $(DEPS_APT)))
+$(error missing packages: $(MISSING). $(if $(CROSS),Install them in $(SYSROOT) or run `make deps-arm64` for CROSS=aarch64-linux-gnu,Run `make deps` as root, or: apt-get install $(DEPS_APT)))
 endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 # libcurl is not linked, because src/net/libraries.c loads it at run time when it is first needed.
