@@ -1,68 +1,92 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # arm64.sh: tests the ARM64 build on two CPUs that qemu emulates. Cortex-A76 does not have FEAT_BF16: if the program
-# executes one of its instructions, it ends with SIGILL. The CPU `max` has all extensions that qemu knows. Runs the
-# kernel tests (aoe-check) and golden cases on both CPUs, and the tests with the tag `emulated` on `max`. Compares the
-# embeddings of tier neon with those of tier avx2 of this machine, which must have equal bits. Prints SKIP if the packages of
-# `make deps-arm64` are not installed. The line with the totals of the tests is that of run.sh.
+# executes one of its instructions, it ends with SIGILL. The CPU `max` has all extensions that qemu knows. Emulation is
+# slow. A kernel or a golden case is therefore tested on only one of the two CPUs, and two parts run in parallel:
+#     kernels    the kernel tests (aoe-check) of the bf16 matmul on `max`, and of all other ops on Cortex-A76
+#     golden     all golden cases in float32 on Cortex-A76, and the case `bert` in bf16 on `max`
+#     equality   embeddings and trained weights of tier neon must have the bits of tier avx2 of this machine
+#     programs   the test programs with the tag `emulated` on `max`; run.sh prints the line with their totals
+# Prints SKIP if the packages of `make deps-arm64` are not installed.
 set -eu
 cd "$(dirname "$0")/.."
 cross=aarch64-linux-gnu
 build=build/$cross
 sysroot=$PWD/build/sysroot/$cross
-if ! command -v qemu-aarch64 >/dev/null || ! command -v $cross-gcc >/dev/null || [ ! -e "$sysroot/packages" ]; then
-    echo "SKIP: the cross-compiler, qemu or the libraries are not installed; run make deps-arm64"
-    exit 0
-fi
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
 
-arm64() { # arm64 PROGRAM ARG...: runs a program of the ARM64 build
-    program=$1
-    shift
-    qemu-aarch64 -L "$sysroot" "$build/$program" "$@"
+arm64() { # arm64 CPU PROGRAM ARG...: runs a program of the ARM64 build
+    cpu=$1 program=$2
+    shift 2
+    qemu-aarch64 -cpu "$cpu" -L "$sysroot" "$build/$program" "$@"
 }
 
-kernels() { # kernels OP...: runs the kernel tests of the ops
-    log=$dir/check-$QEMU_CPU-$1
-    arm64 aoe-check --no-speed "$@" >"$log" 2>&1 || { cat "$log" && exit 1; }
-    echo "CPU $QEMU_CPU: $(grep -c ' right$' "$log") kernels are right"
-}
-
-golden() { # golden: compares hidden states, losses, gradients and optimizer steps with the golden cases
-    for dtype in f32 bf16; do
-        arm64 aoe verify tests/golden/data/bert -q --dtype $dtype >"$dir/golden" || { cat "$dir/golden" && exit 1; }
-        echo "CPU $QEMU_CPU: $(grep -c ' pass$' "$dir/golden") golden values agree in $dtype"
-    done
-}
-
-make -s CROSS=$cross all aoe-check
-ops=$(arm64 aoe-check --list)
-
-export QEMU_CPU=cortex-a76
-# The tests of matmuls, GELU and SiLU are omitted because they take long; the CPU `max` also runs the tier neon.
-# shellcheck disable=SC2046
-kernels $(echo "$ops" | grep -v -e gemm -e gelu -e silu)
-if grep neonbf16 "$dir"/check-cortex-a76-*; then
-    echo "aoe-check ran kernels that the CPU does not support"
+fail() { # fail MESSAGE: prints the log and the message, and ends the part
+    cat "$dir/log"
+    echo "$1"
     exit 1
-fi
-golden
+}
 
-export QEMU_CPU=max
-kernels gemm_bf16 & # takes as long as all other ops
-# shellcheck disable=SC2046
-kernels $(echo "$ops" | grep -v '^gemm_bf16')
-wait $!
-golden
+kernels() { # kernels CPU TIER OP...: runs the kernel tests of the ops; TIER is the highest tier of the CPU
+    cpu=$1 tier=$2
+    shift 2
+    arm64 "$cpu" aoe-check --no-speed "$@" >"$dir/log" 2>&1 || fail "CPU $cpu: aoe-check failed"
+    grep -q "highest tier $tier;" "$dir/log" || fail "CPU $cpu: the highest tier is not $tier"
+    echo "CPU $cpu: $(grep -c ' right$' "$dir/log") kernels are right"
+}
 
-if [ "$(uname -m)" = x86_64 ] && [ -x build/aoe ] && grep -qw avx2 /proc/cpuinfo; then
+golden() { # golden CPU DTYPE DIR: compares hidden states, losses, gradients and optimizer steps with golden cases
+    arm64 "$1" aoe verify "$3" -q --dtype "$2" >"$dir/log" 2>&1 || fail "CPU $1: aoe verify failed in $2"
+    echo "CPU $1: $(grep -c ' pass$' "$dir/log") golden values agree in $2"
+}
+
+equality() { # equality DTYPE: compares embeddings and trained weights of the tiers neon and avx2
+    if [ "$(uname -m)" != x86_64 ] || [ ! -x build/aoe ] || ! grep -qw avx2 /proc/cpuinfo; then
+        echo "SKIP: the comparison with tier avx2 requires a build and a CPU with AVX2"
+        return
+    fi
+    avx2() { AOE_CPU=avx2 build/aoe "$@"; }
+    neon() { AOE_CPU=neon arm64 max aoe "$@"; }
     cut -f 2 examples/test.tsv | sed -n 2,21p >"$dir/texts"
-    for dtype in f32 bf16; do
-        AOE_CPU=avx2 build/aoe embed "$dir/texts" -q --dtype $dtype -f npy -o "$dir/avx2.npy"
-        AOE_CPU=neon arm64 aoe embed "$dir/texts" -q --dtype $dtype -f npy -o "$dir/neon.npy"
-        cmp "$dir/avx2.npy" "$dir/neon.npy"
+    head -n 60 examples/train.tsv >"$dir/data.tsv"
+    avx2 init --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from "$dir/data.tsv" \
+        --vocab-size 300 -o "$dir/start" -q
+    for tier in avx2 neon; do
+        $tier embed "$dir/texts" -q --dtype "$1" -f npy -o "$dir/$tier.npy"
+        $tier train -m "$dir/start" -d "$dir/data.tsv" -o "$dir/$tier" --batch-size 8 --epochs 1 -q --dtype "$1" \
+            >"$dir/log" 2>&1 || fail "aoe train failed in tier $tier"
     done
-    echo "the embeddings of the tiers avx2 and neon are bit-identical"
+    cmp "$dir/avx2.npy" "$dir/neon.npy"
+    cmp "$dir/avx2/model.safetensors" "$dir/neon/model.safetensors"
+    echo "embeddings and trained weights of the tiers avx2 and neon are bit-identical in $1"
+}
+
+programs() {
+    QEMU_CPU=max make -s check CROSS=$cross TAGS=emulated
+}
+
+if [ "${1-}" = --part ]; then # arm64.sh --part PART ARG...: runs one part
+    shift
+    dir=$(mktemp -d)
+    exec 3>&1 >"$dir/report" 2>&1
+    # in one piece, because another part prints at the same time
+    trap 'cat "$dir/report" >&3; rm -rf "$dir"' EXIT
+    "$@"
+    exit
 fi
-make -s check CROSS=$cross TAGS=emulated
+
+for tool in qemu-aarch64 $cross-gcc; do
+    command -v "$tool" >/dev/null || { echo "SKIP: $tool is not installed; run make deps-arm64" && exit 0; }
+done
+[ -e "$sysroot/packages" ] || { echo "SKIP: $sysroot does not contain the libraries; run make deps-arm64" && exit 0; }
+make -s CROSS=$cross TAGS=emulated all build-tests
+# The parts that take longest are the first ones.
+xargs -P 2 -L 1 tests/arm64.sh --part <<END
+kernels max neonbf16 gemm_bf16
+golden max bf16 tests/golden/data/bert
+kernels cortex-a76 neon gemm_f32
+programs
+kernels cortex-a76 neon $(arm64 cortex-a76 aoe-check --list | grep -v -e '^gemm_f32' -e '^gemm_bf16' | paste -s -d ' ' -)
+golden cortex-a76 f32 tests/golden/data
+equality f32
+equality bf16
+END
