@@ -65,5 +65,6 @@ Next steps:
   examples/tour.sh                 shows all commands
   ${where%/demo}/aoe train --help           options for training on your own pairs; -m selects another start model
   echo 'A plane is taking off.' | ${where%/demo}/aoe embed -m $where/model
-  ${where%/demo}/aoe convert -m $where/model --dtype int8 -o small      stores the new model with 8 bits per weight, as the default model is
+  ${where%/demo}/aoe convert -m $where/model --dtype int8 --embedding-dtype int5 -o small
+      stores the new model in the data types of the default model
 END

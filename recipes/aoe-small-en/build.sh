@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 AOE_WORK=${AOE_WORK:-build/aoe-small-en}
 . recipes/steps.sh
-: "${AOE_TEACHERS:?folder of the teachers all-MiniLM-L6-v2 and all-mpnet-base-v2 (aoe pull sentence-transformers/NAME)}"
+: "${AOE_TEACHERS:?folder with all-MiniLM-L6-v2 and all-mpnet-base-v2, for example links to the directories that aoe pull sentence-transformers/NAME prints}"
 export AOE_TEACHERS AOE="$aoe"
 recipe=recipes/aoe-small-en
 model=models/aoe-small-en
@@ -61,12 +61,15 @@ compare near-pairs "$AOE_WORK/near-pairs.tsv"
 step "$AOE_WORK/balanced/config.json" "$aoe" train "@$recipe/balance.args" --resume
 compare balanced "$AOE_WORK/balanced/model.safetensors"
 
-# 6. mean of the weights of stage 5, of the second model of stage 4, and of the mean in stage 5, stored as int8 with int5 token embeddings
-step "$AOE_WORK/mean-2/config.json" "$aoe" merge "$AOE_WORK/balanced" "$AOE_WORK/tuned-2" "$AOE_WORK/mean-1" --dtype f32 -o "$AOE_WORK/mean-2"
-"$aoe" convert -m "$AOE_WORK/mean-2" --dtype int8 --embedding-dtype int5 --force -o "$model"
+# 6. mean of the weights of stage 5, of the second model of stage 4, and of the mean in stage 5
+step "$AOE_WORK/mean-3/config.json" "$aoe" merge "$AOE_WORK/balanced" "$AOE_WORK/tuned-2" "$AOE_WORK/mean-1" --dtype f32 -o "$AOE_WORK/mean-3"
+
+# 7. int8 with int5 token embeddings
+"$aoe" convert -m "$AOE_WORK/mean-3" --dtype int8 --embedding-dtype int5 --force -o "$model"
 cp "$recipe/README.md" "$model/README.md" # replaces the README that convert writes
 cp "$recipe/LICENSE.weights" "$model/LICENSE"
 cp "$recipe/NOTICE" "$model/NOTICE"
 compare model "$model/model.safetensors"
 "$aoe" eval sts -m "$model" "$AOE_DATA/stsb/dev.tsv"
-"$aoe" eval retrieval -m "$model" "$AOE_WORK/dev-ir" "$AOE_WORK/dev-ir2" "$AOE_WORK/dev-ir3"
+"$aoe" eval retrieval -m "$model" --max-length 128 "$AOE_WORK/dev-ir" "$AOE_WORK/dev-ir2"
+"$aoe" eval retrieval -m "$model" --max-length 256 "$AOE_WORK/dev-ir3"

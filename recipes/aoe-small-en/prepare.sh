@@ -193,7 +193,7 @@ for name in snli wordnet arxiv openstax-physics wikipedia-science documentation 
     cat "$work/texts/$name"
 done | iconv -f UTF-8 -t UTF-8 -c | $awk -v rates="$rates" -f "$here/collect.awk" "$work/leak.keys" - | sort -S 2G -T "$work" >"$work/texts.rows"
 cut -f 2 "$work/texts.rows" | sort | uniq -c | awk '{ print $2 "\t" $1 }' >"$AOE_WORK/counts.tsv"
-cut -f 3 "$work/texts.rows" >"$AOE_WORK/texts.txt"
+cut -f 3 "$work/texts.rows" >"$work/texts.txt"
 
 # --- triplets of SNLI: those of the data set, and all pairs of an entailment and a contradiction of a premise ---
 {
@@ -245,4 +245,5 @@ without leak dev-ir3 30 <"$work/documents/arxiv-more" | grep -v '"' | awk -F '\t
         words = split(query, w, " ")
         if (words >= 8 && words <= 30) print $1, query, substr($2, 1, end)
     }' | $awk -v column=1 -f "$here/hash.awk" | sort -t "$tab" -k 1,1 -s -r | head -n 8000 | cut -f 3- | beir dev-ir3 400
+mv "$work/texts.txt" "$AOE_WORK/texts.txt" # build.sh repeats the preparation if this file is missing
 wc -lw "$AOE_WORK/texts.txt" "$AOE_WORK/snli-triplets.tsv" "$AOE_WORK/pairs.tsv" "$AOE_WORK/pairs-2.tsv"
