@@ -28,7 +28,7 @@ static int (*const programs[])(void) = {
 };
 
 static const char usage[] =
-    "usage: aoe-check [--seed N] [--no-speed] [OP...]\n"
+    "usage: aoe-check [--seed N] [--no-speed] [--highest] [OP...]\n"
     "\n"
     "Compares the kernels of all tiers (instruction sets) of this CPU with double precision, and measures their\n"
     "speed on one thread. If OPs are given, for example gemm_bf16 or softmax, tests only the kernels whose names\n"
@@ -36,6 +36,7 @@ static const char usage[] =
     "\n"
     "  --seed N     random seed of the test cases (default: 1)\n"
     "  --no-speed   do not measure the speed\n"
+    "  --highest    test only the kernel of the highest tier of each op\n"
     "  --list       print the names of all ops\n"
     "\n"
     "The environment variable AOE_CPU, for example AOE_CPU=avx2 or AOE_CPU=neon, excludes higher tiers. The exit code is\n"
@@ -43,6 +44,7 @@ static const char usage[] =
 
 typedef struct options {
     int speed;        /* 1: the speed is measured */
+    int highest;      /* 1: only the kernel of the highest tier of each op is tested */
     const char **ops; /* [n] names of the ops to test; the array is owned, the strings are static; n is 0: all ops */
     size_t n;
 } options;
@@ -74,6 +76,8 @@ static int parse(options *o, int argc, char **argv) {
         }
         if (!strcmp(argv[i], "--no-speed")) {
             o->speed = 0;
+        } else if (!strcmp(argv[i], "--highest")) {
+            o->highest = 1;
         } else if (!strcmp(argv[i], "--seed") && i + 1 < argc) {
             setenv("AOE_TEST_SEED", argv[++i], 1);
         } else if (choose(o, argv[i])) {
@@ -118,15 +122,15 @@ static size_t op_number(const char *op) {
     return i;
 }
 
-/* Prints one line per kernel. If ops were selected, prints only the kernels that were tested. Returns the number of kernels
- * that failed or were not tested, or -1 if memory allocation failed. best: highest tier to print. */
+/* Prints one line per kernel. If ops or the highest tier were selected, prints only the kernels that were tested. Returns the
+ * number of kernels that failed or were not tested, or -1 if memory allocation failed. best: highest tier to print. */
 static int print_report(const options *o, aoei_tier best) {
     size_t n;
     int wrong = 0;
     const kernel_record *r = kernel_records(&n);
     printf("%-26s %-11s %12s %9s %11s %11s %-8s %s\n", "op", "tier", "compared", "of bound", "fastest", "median", "", "");
     for (size_t i = 0; i < n; i++) {
-        if (r[i].tier > best || (o->n && !r[i].runs))
+        if (r[i].tier > best || ((o->n || o->highest) && !r[i].runs))
             continue;
         check_speed s = {0};
         if (o->speed && check_speed_op(&s, aoei_kernel_tables[r[i].tier], op_number(r[i].op)))
@@ -163,6 +167,8 @@ int main(int argc, char **argv) {
         } else {
             if (o.n)
                 kernel_only(o.ops, o.n);
+            if (o.highest)
+                kernel_highest_only();
             printf("%s; highest tier %s; seed %llu\n", aoei_cpu_model(), aoei_tier_name(tier),
                    (unsigned long long)kernel_seed());
             const size_t failed = run_tests(log);

@@ -3,7 +3,8 @@
 # arm64.sh: tests the ARM64 build on two CPUs that qemu emulates. Cortex-A76 does not have FEAT_BF16: if the program
 # executes one of its instructions, it ends with SIGILL. The CPU `max` has all extensions that qemu knows. Emulation is
 # slow. A kernel or a golden case is therefore tested on only one of the two CPUs, and two parts run in parallel:
-#     kernels    the kernel tests (aoe-check) of the bf16 matmul on `max`, and of all other ops on Cortex-A76
+#     kernels    the kernel tests (aoe-check) of the bf16 matmul on `max`, and of all other ops on Cortex-A76; of the matmuls, only
+#                the kernels of the highest tier, because they take longest
 #     golden     all golden cases in float32 on Cortex-A76, and the case `bert` in bf16 on `max`
 #     equality   embeddings and trained weights of tier neon must have the bits of tier avx2 of this machine
 #     programs   the test programs with the tag `emulated` on `max`; run.sh prints the line with their totals
@@ -26,7 +27,7 @@ fail() { # fail MESSAGE: prints the log and the message, and ends the part
     exit 1
 }
 
-kernels() { # kernels CPU TIER OP...: runs the kernel tests of the ops; TIER is the highest tier of the CPU
+kernels() { # kernels CPU TIER ARG...: runs the kernel tests of the ops; TIER is the highest tier of the CPU
     cpu=$1 tier=$2
     shift 2
     arm64 "$cpu" aoe-check --no-speed "$@" >"$dir/log" 2>&1 || fail "CPU $cpu: aoe-check failed"
@@ -81,9 +82,9 @@ done
 make -s CROSS=$cross TAGS=emulated all build-tests
 # The parts that take longest are the first ones.
 xargs -P 2 -L 1 tests/arm64.sh --part <<END
-kernels max neonbf16 gemm_bf16
+kernels max neonbf16 --highest gemm_bf16
 golden max bf16 tests/golden/data/bert
-kernels cortex-a76 neon gemm_f32
+kernels cortex-a76 neon --highest gemm_f32
 programs
 kernels cortex-a76 neon $(arm64 cortex-a76 aoe-check --list | grep -v -e '^gemm_f32' -e '^gemm_bf16' | paste -s -d ' ' -)
 golden cortex-a76 f32 tests/golden/data

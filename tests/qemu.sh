@@ -11,8 +11,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$(dirname "$0")/.."
 head -n 60 examples/train.tsv >"$dir/data.tsv"
-for cpu in Nehalem Haswell; do
-    echo "CPU $cpu"
+check() { # check CPU: runs the program and the kernel tests on a CPU
+    cpu=$1
     run() { qemu-x86_64 -cpu $cpu "$build/aoe" "$@"; }
     run init --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from "$dir/data.tsv" --vocab-size 300 \
         -o "$dir/$cpu-start" --quiet
@@ -31,13 +31,25 @@ for cpu in Nehalem Haswell; do
         # masked loads and stores in qemu also access the disabled lanes.
         ops=$("$build/aoe-check" --list | grep -v -e gemm -e gelu -e silu)
         # shellcheck disable=SC2086
-        AOE_TEST_GUARDS=0 qemu-x86_64 -cpu $cpu "$build/aoe-check" --no-speed $ops >"$dir/check" 2>&1 || { cat "$dir/check"; exit 1; }
-        if grep -E 'avx512|amx' "$dir/check"; then
+        AOE_TEST_GUARDS=0 qemu-x86_64 -cpu $cpu "$build/aoe-check" --no-speed $ops >"$dir/$cpu.check" 2>&1 ||
+            { cat "$dir/$cpu.check"; exit 1; }
+        if grep -E 'avx512|amx' "$dir/$cpu.check"; then
             echo "aoe-check ran kernels that the CPU does not support"
             exit 1
         fi
     fi
+}
+check Nehalem >"$dir/Nehalem.log" 2>&1 &
+nehalem=$!
+check Haswell >"$dir/Haswell.log" 2>&1 &
+haswell=$! code=0
+wait $nehalem || code=$?
+wait $haswell || code=$?
+for cpu in Nehalem Haswell; do
+    echo "CPU $cpu"
+    cat "$dir/$cpu.log"
 done
+[ $code = 0 ] || exit $code
 cmp "$dir/Nehalem-start/model.safetensors" "$dir/Haswell-start/model.safetensors"
 # Only one of the two CPUs has fused multiply-adds, so the embeddings of the trained models agree only in a few digits.
 paste "$dir/Nehalem.tsv" "$dir/Haswell.tsv" | awk '

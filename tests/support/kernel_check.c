@@ -38,10 +38,15 @@ static const struct {
 
 static const char *const *only; /* [n_only] ops that kernel_each_tier tests; NULL: all ops */
 static size_t n_only;
+static int highest_only; /* 1: kernel_each_tier tests only the highest tier */
 
 void kernel_only(const char *const *wanted, size_t n) {
     only = wanted;
     n_only = n;
+}
+
+void kernel_highest_only(void) {
+    highest_only = 1;
 }
 
 static int is_wanted(const char *op) {
@@ -49,6 +54,14 @@ static int is_wanted(const char *op) {
         if (!strcmp(only[i], op))
             return 1;
     return !only;
+}
+
+/* Returns 1 if the op of r has a kernel for a higher tier up to `best`. */
+static int has_higher(const kernel_record *r, aoei_tier best) {
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+        if (!strcmp(records[i].op, r->op) && records[i].tier > r->tier && records[i].tier <= best)
+            return 1;
+    return 0;
 }
 
 void kernel_each_tier(const char *op, kernel_tier_fn fn) {
@@ -65,6 +78,8 @@ void kernel_each_tier(const char *op, kernel_tier_fn fn) {
             print_message("SKIP: %s: this CPU or AOE_CPU does not support tier %s\n", op, aoei_tier_name(r->tier));
             continue;
         }
+        if (highest_only && has_higher(r, best))
+            continue;
         current = r;
         r->runs++;
         r->failed++; /* if the test fails, fn does not return, and the call remains counted as failed */

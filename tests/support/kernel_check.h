@@ -39,6 +39,8 @@ double kernel_tolerance(const char *op);
 
 /* Makes kernel_each_tier skip all ops except ops[n]. The array must stay valid. */
 void kernel_only(const char *const *ops, size_t n);
+/* Makes kernel_each_tier test only the kernel of the highest tier that the CPU and AOE_CPU support. */
+void kernel_highest_only(void);
 
 /* Returns 0 if the environment variable AOE_TEST_GUARDS is 0, otherwise 1. If the result is 1, test_span (span.h) makes the
  * page after each array inaccessible. CPU emulators whose masked loads also read disabled lanes need AOE_TEST_GUARDS=0. */
