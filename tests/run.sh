@@ -194,18 +194,24 @@ if [ -n "${EMULATOR-}" ]; then
     AOE=$WORK/aoe
 fi
 
-for program in "$@"; do
-    case $program in
-    /*) echo "$program" ;;
-    *) echo "$PWD/$program" ;;
-    esac
-done >"$WORK/items"
-for case in "$SRC"/tests/cli/*.sh; do
-    name=$(basename "$case" .sh)
-    case " ${CASES-$name} " in
-    *" $name "*) echo "$case" ;;
-    esac
-done >>"$WORK/items"
+cases() { # cases GREP_OPTION: prints the selected cases with (-l) or without (-L) the tag network
+    grep "$1" '^# tags:.*network' "$SRC"/tests/cli/*.sh | while IFS= read -r case; do
+        name=$(basename "$case" .sh)
+        case " ${CASES-$name} " in
+        *" $name "*) echo "$case" ;;
+        esac
+    done
+}
+{
+    cases -l # first, because they wait most of the time; at the end, they would run alone
+    for program in "$@"; do
+        case $program in
+        /*) echo "$program" ;;
+        *) echo "$PWD/$program" ;;
+        esac
+    done
+    cases -L
+} >"$WORK/items"
 
 if [ ! -s "$WORK/items" ]; then
     echo "run.sh: nothing to run: no program was given, and $SRC/tests/cli has no case '${CASES-}'" >&2
