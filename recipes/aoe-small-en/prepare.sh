@@ -209,7 +209,7 @@ cut -f 3 "$work/texts.rows" >"$work/texts.txt"
 } >"$AOE_WORK/snli-triplets.tsv"
 
 # --- pairs of a short text and a longer text about it: titles, lemmas, headings and short descriptions with abstracts, definitions,
-# paragraphs and long descriptions. pairs-2.tsv has more of them, and other rows than left-out.txt lists ---
+# paragraphs and long descriptions. pairs-2.tsv has more of them, without the titles that left-out.txt lists ---
 rows() { # rows NAME NUMBER [SHORTEST]: the first rows of different queries in the order of the hash of the query, on stdin
     without leak "pairs $1" "${3:-30}" | grep -v '"' | awk -F '\t' '!query[tolower($1)]++ && !text[$2]++' | first "$2" 1
 }
