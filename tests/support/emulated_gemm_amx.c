@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compiles src/kernels/gemm_bf16_amx.c with emulated tile instructions. The functions get the prefix "emulated", so that a test
+ * Compiles src/kernels/gemm_amx.c with emulated tile instructions. The functions get the prefix "emulated", so that a test
  * can link them together with the functions of the library. The suffix "_amx" of the file name selects the compiler flags and
  * excludes the file from builds for other architectures.
  */
@@ -10,4 +10,4 @@
 #define aoei_gemm_bf16_amx             emulated_gemm_bf16
 #define aoei_gemm_bf16_packed_size_amx emulated_gemm_bf16_packed_size
 #define aoei_gemm_bf16_pack_amx        emulated_gemm_bf16_pack
-#include "kernels/gemm_bf16_amx.c"
+#include "kernels/gemm_amx.c"
