@@ -64,8 +64,8 @@ CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-
 LDFLAGS_ALL := -pthread $(SYSROOT_FLAG) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 TIER_avx2 := -mavx2 -mfma -mf16c
 TIER_avx512 := -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
-TIER_avx512bf16 := $(TIER_avx512) -mavx512bf16
-TIER_amx := $(TIER_avx512bf16) -mamx-tile -mamx-bf16
+TIER_avx512bf16 := $(TIER_avx512) -mavx512bf16 -mavx512vnni
+TIER_amx := $(TIER_avx512bf16) -mamx-tile -mamx-bf16 -mamx-int8
 TIER_neonbf16 := -march=armv8.2-a+bf16
 MACHINE := $(or $(firstword $(subst -, ,$(CROSS))),$(shell uname -m))
 X86 := $(filter x86_64 amd64,$(MACHINE))

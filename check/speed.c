@@ -82,6 +82,42 @@ static amount call_gemm_bf16_pack(work *w) {
     return (amount){0, (double)OUT * COLS * (float_bytes + half_bytes)};
 }
 
+/* A, the packed form of B and the scales are bytes of the operands of other calls; the speed does not depend on the values. */
+static amount call_gemm_int8(work *w) {
+    const aoei_gemm_args g = {.M = ROWS,
+                              .N = OUT,
+                              .K = COLS,
+                              .a = w->h[0],
+                              .a_row = COLS,
+                              .a_col = 1,
+                              .packed = w->packed,
+                              .c = w->h[1],
+                              .c_row = OUT,
+                              .c_type = AOEI_BF16,
+                              .a_scale = w->f[3],
+                              .b_scale = w->f[4],
+                              .scale = 1};
+    w->k->gemm_int8(&g, w->scratch);
+    return product();
+}
+
+static amount call_gemm_int8_pack(work *w) {
+    w->k->gemm_int8_pack(w->packed, w->f[2], AOEI_I8, 1, COLS, COLS, 0, OUT);
+    return (amount){0, 2.0 * OUT * COLS};
+}
+
+static amount call_quantize_f32(work *w) {
+    for (size_t r = 0; r < ROWS; r++)
+        w->stats[r] = w->k->quantize_f32((int8_t *)w->h[1] + r * COLS, w->f[0] + r * COLS, COLS);
+    return (amount){0, (float_bytes + 1) * N};
+}
+
+static amount call_quantize_bf16(work *w) {
+    for (size_t r = 0; r < ROWS; r++)
+        w->stats[r] = w->k->quantize_bf16((int8_t *)w->h[1] + r * COLS, w->h[0] + r * COLS, COLS);
+    return (amount){0, (half_bytes + 1) * N};
+}
+
 static amount call_layernorm_f32(work *w) {
     w->k->layernorm_f32(w->f[1], COLS, w->stats, w->f[0], COLS, w->f[2], w->f[3], 1e-12F, ROWS, COLS);
     return moved(2, 0);
@@ -385,6 +421,7 @@ static amount call_none(work *w) {
 }
 #define call_gemm_f32_packed_size  call_none
 #define call_gemm_bf16_packed_size call_none
+#define call_gemm_int8_packed_size call_none
 
 #define AOEI_OP(op, tolerance) #op,
 #define AOEI_KERNEL(op, TIER, suffix)
@@ -436,10 +473,12 @@ static int create(work *w, const aoei_kernels *k) {
     w->stats = aoei_aligned(2 * ROWS * sizeof(float));
     w->scratch = aoei_aligned(AOEI_GEMM_SCRATCH * sizeof(float));
     const size_t f32 = k->gemm_f32_packed_size(COLS, OUT), bf16 = k->gemm_bf16_packed_size(COLS, OUT);
-    w->packed = aoei_aligned(f32 > bf16 ? f32 : bf16);
+    const size_t int8 = k->gemm_int8_packed_size(COLS, OUT), floats = f32 > bf16 ? f32 : bf16;
+    const size_t bytes = floats > int8 ? floats : int8;
+    w->packed = aoei_aligned(bytes);
     if (failed || !w->stats || !w->scratch || !w->packed)
         return -1;
-    memset(w->packed, 0, f32 > bf16 ? f32 : bf16);
+    memset(w->packed, 0, bytes);
     for (size_t r = 0; r < ROWS; r++) {
         w->stats[2 * r] = 0;
         w->stats[2 * r + 1] = 1;

@@ -96,9 +96,9 @@ static aoei_tier find_tier(void) {
     const unsigned int avx512 = BIT(16) | BIT(17) | BIT(30) | BIT(31); /* AVX512F, AVX512DQ, AVX512BW, AVX512VL */
     if ((saved & XCR0_AVX512) != XCR0_AVX512 || !has(seven.b, avx512))
         return AOEI_TIER_AVX2;
-    if (seven.a < 1 || !has(cpuid(7, 1).a, BIT(5))) /* bit 5: AVX512-BF16 */
+    if (seven.a < 1 || !has(cpuid(7, 1).a, BIT(5)) || !has(seven.c, BIT(11))) /* AVX512-BF16, AVX512-VNNI */
         return AOEI_TIER_AVX512;
-    const unsigned int amx = BIT(22) | BIT(24); /* AMX-BF16, AMX-TILE */
+    const unsigned int amx = BIT(22) | BIT(24) | BIT(25); /* AMX-BF16, AMX-TILE, AMX-INT8 */
     if ((saved & XCR0_AMX) != XCR0_AMX || !has(seven.d, amx) || !has_tiles())
         return AOEI_TIER_AVX512BF16;
     return AOEI_TIER_AMX;

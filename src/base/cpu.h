@@ -16,8 +16,8 @@ typedef enum aoei_tier {
 #if AOEI_X86_64
     AOEI_TIER_AVX2,       /* AVX2 + FMA + F16C */
     AOEI_TIER_AVX512,     /* AVX2 tier + AVX-512 F, BW, DQ, VL */
-    AOEI_TIER_AVX512BF16, /* AVX512 tier + AVX512-BF16 */
-    AOEI_TIER_AMX,        /* AVX512BF16 tier + AMX-TILE, AMX-BF16; needs permission from Linux */
+    AOEI_TIER_AVX512BF16, /* AVX512 tier + AVX512-BF16 and AVX512-VNNI, which every CPU with AVX512-BF16 has */
+    AOEI_TIER_AMX,        /* AVX512BF16 tier + AMX-TILE, AMX-BF16, AMX-INT8; needs permission from Linux */
 #elif AOEI_ARM64
     AOEI_TIER_NEON,     /* Advanced SIMD, which every ARM64 CPU has */
     AOEI_TIER_NEONBF16, /* NEON tier + FEAT_BF16 */

@@ -32,6 +32,7 @@ typedef struct tile_shapes {
 #define tile_load(tile, from, stride)    _tile_loadd(tile, from, stride)
 #define tile_store(tile, to, stride)     _tile_stored(tile, to, stride)
 #define tile_dot_bf16(sums, left, right) _tile_dpbf16ps(sums, left, right)
+#define tile_dot_int8(sums, left, right) _tile_dpbssd(sums, left, right)
 #endif
 
 /* Prevents the compiler from moving memory accesses across this call. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * bf16 matmul kernel for AMX. A tile has 16 rows of 64 bytes. The instruction TDPBF16PS adds the products of 32 elements along
- * k to the running sum of each element of C in a tile. The groups of 32 elements are added in ascending order of k. M, N and K
- * are padded with zeros to whole tiles, so an element of C depends only on its row of A, its column of B, and K. Between chunks
- * of K, and between two calls that accumulate into one C, running sums are stored as float32. The loops, from outer to inner:
+ * bf16 and int8 matmul kernels for AMX. A tile has 16 rows of 64 bytes. The instruction TDPBF16PS adds the products of 32
+ * elements along k to the running sum of each element of C in a tile; TDPBSSD adds the products of 64 int8 elements. The groups
+ * of elements are added in ascending order of k. M, N and K are padded with zeros to whole tiles, so an element of C depends
+ * only on its row of A, its column of B, and K. Between chunks of K, and between two calls that accumulate into one C, running
+ * sums are stored as float32. The running sums of int8 matmuls are int32 values, which are stored in the memory of floats. In
+ * the following, numbers of elements along k are those of bf16; with int8 they are twice as large, because numbers of bytes are
+ * equal. The loops, from outer to inner:
  * - M-blocks: groups of up to M_BLOCKS * 32 rows of A and C. The rows of A stay in the L2 cache. If the rows of A are whole
  *   cache lines, tiles are loaded from A; otherwise, the rows are packed.
  * - Panels of 32 columns of B and C.
@@ -49,8 +52,8 @@
 enum {
     HALF = 16,                    /* number of rows, and of columns, of C in a tile */
     BLOCK = 32,                   /* number of rows, and of columns, of C in a block */
-    STEP = 32,                    /* elements along k per step */
-    TILE_WORDS = 256,             /* 32-bit words in a tile: floats, or pairs of bf16 */
+    STEP = 32,                    /* elements along k per step, for bf16 */
+    TILE_WORDS = 256,             /* 32-bit words in a tile: floats, pairs of bf16, or four int8 */
     STEP_WORDS = 2 * TILE_WORDS,  /* words of A, or of B, per step */
     BLOCK_WORDS = 4 * TILE_WORDS, /* floats of the sums of a block */
     BLOCK_ROW_BYTES = 2 * TILE_ROW_BYTES
@@ -110,9 +113,14 @@ static const tile_shapes shapes = {
 typedef struct source {
     const void *data;
     aoei_dtype type;
-    size_t line, k_stride; /* distances in elements: between adjacent lines; between adjacent elements of a line */
+    size_t line, k_stride; /* distances in elements: between adjacent lines; between adjacent elements of a line, 1 for int8 */
     size_t K;              /* number of elements per line */
 } source;
+
+/* Returns the number of elements along k per step for operands of the type `type`, AOEI_BF16 or AOEI_I8. */
+static inline size_t step_elements(aoei_dtype type) {
+    return TILE_ROW_BYTES / aoei_dtype_size(type);
+}
 
 /* A block of C, which has at most 32 rows and 32 columns. */
 typedef struct block {
@@ -135,6 +143,7 @@ typedef struct block_tiles {
 typedef struct work {
     const aoei_gemm_args *g;
     source a, b;         /* operands A and B of the matmul */
+    int int8;            /* 1: A and B are int8; 0: they are bf16 */
     size_t steps;        /* number of steps for the whole K */
     size_t chunks;       /* number of chunks of K */
     const float *packed; /* B, packed by the caller; NULL: not packed */
@@ -210,10 +219,12 @@ static inline __m256i load_half_line(const void *p, aoei_dtype type, size_t n) {
     return vf_narrow(n == HALF ? vf_load(p) : vf_load_part(p, n));
 }
 
-/* Loads elements [k, k + ks) of a line, where ks is at most 32, converts them to bf16 and fills the remaining lanes with
- * zeros. */
+/* Loads elements [k, k + ks) of a line, where ks is at most the number of elements of a step, converts them to bf16 unless they
+ * are int8, and fills the remaining lanes with zeros. */
 static inline __m512i load_line(const source *s, size_t line, size_t k, size_t ks) {
     const unsigned char *p = source_at(s, line, k);
+    if (s->type == AOEI_I8)
+        return _mm512_maskz_loadu_epi8(ks < 2 * STEP ? (__mmask64)(((uint64_t)1 << ks) - 1) : ~(__mmask64)0, p);
     if (s->k_stride != 1) {
         aoei_bf16 buffer[STEP] = {0};
         for (size_t j = 0; j < ks; j++) {
@@ -257,12 +268,13 @@ static inline void pair_rows(float *words, const source *s, aoei_dtype type, siz
     }
 }
 
-/* Packs one tile from elements [k, k + ks) of up to 16 lines, where ks is at most 32. A tile of A has one row per line and one
- * word per pair of elements; a tile of B is the transpose. Missing lines and elements are zeros. */
+/* Packs one tile from elements [k, k + ks) of up to 16 lines, where ks is at most the number of elements of a step. A tile of A
+ * has one row per line and one word per pair of bf16 or per four int8 elements; a tile of B is the transpose. Missing lines and
+ * elements are zeros. */
 static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_t lines, size_t k, size_t ks) {
     _Alignas(64) float stage[TILE_WORDS];
     const float *rows[HALF];
-    const int whole = lines == HALF && ks == STEP;
+    const int whole = lines == HALF && ks == (s->type == AOEI_I8 ? 2 * STEP : STEP);
     float *words = lines_are_adjacent(s) == is_a ? stage : tile;
     for (size_t i = 0; i < HALF; i++)
         rows[i] = stage + i * HALF;
@@ -273,7 +285,7 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
             pair_rows(words, s, AOEI_BF16, line, HALF, k, STEP);
         else
             pair_rows(words, s, AOEI_BF16, line, lines, k, ks);
-    } else if (whole && !is_a && s->type == AOEI_BF16 && s->k_stride == 1) {
+    } else if (whole && !is_a && s->type != AOEI_F32 && s->k_stride == 1) {
         for (size_t i = 0; i < HALF; i++)
             rows[i] = source_at(s, line + i, k);
     } else {
@@ -287,7 +299,8 @@ static void pack_tile(float *tile, const source *s, int is_a, size_t line, size_
 /* Packs up to 32 lines, starting at line `line`, for step `step`: two tiles of A if is_a is 1, or two tiles of B if is_a is
  * 0. */
 static void pack_step(float *tiles, const source *s, int is_a, size_t line, size_t lines, size_t step) {
-    const size_t k = step * STEP, ks = min_size(s->K - k, STEP), first = min_size(lines, HALF);
+    const size_t most = s->type == AOEI_I8 ? 2 * STEP : STEP, k = step * most;
+    const size_t ks = min_size(s->K - k, most), first = min_size(lines, HALF);
     pack_tile(tiles, s, is_a, line, first, k, ks);
     pack_tile(tiles + TILE_WORDS, s, is_a, line + first, lines - first, k, ks);
 }
@@ -297,10 +310,11 @@ static float *a_chunk(const work *w, size_t chunk) {
     return w->a_chunks + (w->keeps_a ? chunk_start(w, chunk) * block_count(w) * STEP_WORDS : 0);
 }
 
-/* Returns 1 if the tiles of A can be loaded from A: adjacent elements of a row are adjacent in memory, K is a multiple of STEP,
- * and the rows of all tiles are whole cache lines. */
-static int tiles_in_place(const aoei_gemm_args *g) {
-    return g->a_col == 1 && g->K % STEP == 0 && ((uintptr_t)g->a | g->a_row * sizeof(aoei_bf16)) % TILE_ROW_BYTES == 0;
+/* Returns 1 if the tiles of A, which has the type `type`, can be loaded from A: adjacent elements of a row are adjacent in
+ * memory, K is a multiple of the elements of a step, and the rows of all tiles are whole cache lines. */
+static int tiles_in_place(const aoei_gemm_args *g, aoei_dtype type) {
+    return g->a_col == 1 && g->K % step_elements(type) == 0 &&
+           ((uintptr_t)g->a | g->a_row * aoei_dtype_size(type)) % TILE_ROW_BYTES == 0;
 }
 
 /* Returns 1 if the tiles of block i of the M-block are loaded from A. If the number of rows of the block is not a multiple of
@@ -312,9 +326,9 @@ static int block_in_place(const work *w, size_t i) {
 /* Returns the tiles of A for block i of the M-block and for the steps of one chunk. */
 static block_tiles a_tiles(const work *w, size_t chunk, size_t i) {
     const size_t first = chunk_start(w, chunk), steps = chunk_start(w, chunk + 1) - first;
-    const size_t row = w->a.line * sizeof(aoei_bf16);
+    const size_t row = w->a.line * aoei_dtype_size(w->a.type), k = first * step_elements(w->a.type);
     if (block_in_place(w, i))
-        return (block_tiles){source_at(&w->a, w->m + i * BLOCK, first * STEP), row, HALF * row, TILE_ROW_BYTES};
+        return (block_tiles){source_at(&w->a, w->m + i * BLOCK, k), row, HALF * row, TILE_ROW_BYTES};
     return (block_tiles){(const unsigned char *)(a_chunk(w, chunk) + i * steps * STEP_WORDS), TILE_ROW_BYTES,
                          TILE_WORDS * sizeof(float), STEP_WORDS * sizeof(float)};
 }
@@ -447,6 +461,15 @@ static inline void load_operands(int low, int right, const block_tiles *a, size_
         tile_load(A_1, upper + a->lower, a->row);
 }
 
+/* Adds the tile product of the registers `left` and `right` to the accumulator `sums`. */
+#define DOT(int8, sums, left, right)                                                                                           \
+    do {                                                                                                                       \
+        if (int8)                                                                                                              \
+            tile_dot_int8(sums, left, right);                                                                                  \
+        else                                                                                                                   \
+            tile_dot_bf16(sums, left, right);                                                                                  \
+    } while (0)
+
 /* Computes the first step of block t. The running sums of t are loaded from from->sums; if from->sums is NULL, they start from
  * 0. */
 static void first_step(work *w, const block *t, const block_tiles *a, const float *b, const block *from) {
@@ -454,22 +477,22 @@ static void first_step(work *w, const block *t, const block_tiles *a, const floa
     free_staging(w);
     load_operands(low, right, a, 0, b);
     RELOAD_QUARTER(SUMS_00);
-    tile_dot_bf16(SUMS_00, A_0, B_0);
+    DOT(w->int8, SUMS_00, A_0, B_0);
     if (right) {
         RELOAD_QUARTER(SUMS_01);
-        tile_dot_bf16(SUMS_01, A_0, B_1);
+        DOT(w->int8, SUMS_01, A_0, B_1);
     } else {
         STORE_QUARTER(SUMS_01);
     }
     if (low) {
         RELOAD_QUARTER(SUMS_10);
-        tile_dot_bf16(SUMS_10, A_1, B_0);
+        DOT(w->int8, SUMS_10, A_1, B_0);
     } else {
         STORE_QUARTER(SUMS_10);
     }
     if (low && right) {
         RELOAD_QUARTER(SUMS_11);
-        tile_dot_bf16(SUMS_11, A_1, B_1);
+        DOT(w->int8, SUMS_11, A_1, B_1);
     } else {
         STORE_QUARTER(SUMS_11);
     }
@@ -477,15 +500,15 @@ static void first_step(work *w, const block *t, const block_tiles *a, const floa
 }
 
 /* Computes one further step of a block and adds to the accumulators. */
-static inline void next_step(int low, int right, const block_tiles *a, size_t step, const float *b) {
+static inline void next_step(int int8, int low, int right, const block_tiles *a, size_t step, const float *b) {
     load_operands(low, right, a, step, b);
-    tile_dot_bf16(SUMS_00, A_0, B_0);
+    DOT(int8, SUMS_00, A_0, B_0);
     if (right)
-        tile_dot_bf16(SUMS_01, A_0, B_1);
+        DOT(int8, SUMS_01, A_0, B_1);
     if (low)
-        tile_dot_bf16(SUMS_10, A_1, B_0);
+        DOT(int8, SUMS_10, A_1, B_0);
     if (low && right)
-        tile_dot_bf16(SUMS_11, A_1, B_1);
+        DOT(int8, SUMS_11, A_1, B_1);
 }
 
 /* Computes `steps` steps of block t. The running sums of t are loaded from from->sums; if from->sums is NULL, they start from
@@ -501,7 +524,7 @@ static void multiply(work *w, const block *t, const block_tiles *a, const float 
         step = 1;
     }
     for (; step < steps; step++) {
-        next_step(low, right, a, step, b);
+        next_step(w->int8, low, right, a, step, b);
         if (step >= EPILOGUE_FIRST)
             interleaved_work(w);
     }
@@ -576,19 +599,20 @@ static size_t max_blocks(const aoei_gemm_args *g, size_t steps) {
     return fit >= MIN_BLOCKS ? min_size(wanted, fit) : wanted;
 }
 
-/* Computes the matmul g, where g->K is at least 1. packed_panel is the distance between packed panels of B in words; it can be
+/* Computes the matmul g of operands of the type `type`, where g->K is at least 1. packed_panel is the distance between packed panels of B in words; it can be
  * larger than the steps of g need, because g can be a piece of a longer matmul. */
-static void run(const aoei_gemm_args *g, size_t packed_panel, float *scratch) {
-    const size_t steps = ceil_div(g->K, STEP), most = max_blocks(g, steps), M_blocks = ceil_div(g->M, BLOCK);
+static void run(const aoei_gemm_args *g, aoei_dtype type, size_t packed_panel, float *scratch) {
+    const size_t steps = ceil_div(g->K, step_elements(type)), most = max_blocks(g, steps), M_blocks = ceil_div(g->M, BLOCK);
     const size_t each = ceil_div(M_blocks, ceil_div(M_blocks, most)) * BLOCK;
     work w = {.g = g,
-              .a = {g->a, AOEI_BF16, g->a_row, g->a_col, g->K},
-              .b = {g->b, AOEI_BF16, g->b_col, g->b_row, g->K},
+              .a = {g->a, type, g->a_row, g->a_col, g->K},
+              .b = {g->b, type, g->b_col, g->b_row, g->K},
+              .int8 = type == AOEI_I8,
               .steps = steps,
               .chunks = ceil_div(steps, CHUNK_STEPS),
               .packed = g->packed,
               .packed_panel = packed_panel,
-              .in_place = tiles_in_place(g),
+              .in_place = tiles_in_place(g, type),
               .keeps_a = most * steps <= A_STEPS,
               .staging = scratch + AT_STAGING,
               .sums = scratch + AT_SUMS,
@@ -606,10 +630,10 @@ static void run(const aoei_gemm_args *g, size_t packed_panel, float *scratch) {
 
 /* Returns 1 if running sums may be stored in C: C is float32, and the epilogue changes nothing. */
 static int is_plain(const aoei_gemm_args *g) {
-    return g->c_type == AOEI_F32 && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate && !g->residual;
+    return g->c_type == AOEI_F32 && !g->a_scale && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate && !g->residual;
 }
 
-/* Computes the matmul g. If an M-block would exceed the limit A_STEPS and running sums may be stored in C, divides the range of
+/* Computes the bf16 matmul g. If an M-block would exceed the limit A_STEPS and running sums may be stored in C, divides the range of
  * k into pieces with about equal numbers of steps. */
 static void run_pieces(const aoei_gemm_args *g, float *scratch) {
     const size_t steps = ceil_div(g->K, STEP), panel = steps * STEP_WORDS;
@@ -622,7 +646,7 @@ static void run_pieces(const aoei_gemm_args *g, float *scratch) {
         piece.b = g->b ? (const aoei_bf16 *)g->b + k * g->b_row : NULL;
         piece.packed = g->packed ? (const float *)g->packed + first * STEP_WORDS : NULL;
         piece.accumulate = g->accumulate || i > 0;
-        run(&piece, panel, scratch);
+        run(&piece, AOEI_BF16, panel, scratch);
     }
 }
 
@@ -636,6 +660,11 @@ static void finish_empty(const aoei_gemm_args *g) {
             aoei_gemm_epilogue_avx512(g, zeros, BLOCK, m, n, 1, min_size(g->N - n, BLOCK));
 }
 
+/* Returns the first page boundary in the scratch memory. */
+static float *first_page(float *scratch) {
+    return scratch + (0 - (uintptr_t)scratch) % PAGE / sizeof *scratch;
+}
+
 void aoei_gemm_bf16_amx(const aoei_gemm_args *g, float *scratch) {
     if (!g->M || !g->N)
         return;
@@ -644,20 +673,51 @@ void aoei_gemm_bf16_amx(const aoei_gemm_args *g, float *scratch) {
         return;
     }
     tile_configure(&shapes);
-    run_pieces(g, scratch + (0 - (uintptr_t)scratch) % PAGE / sizeof *scratch);
+    run_pieces(g, first_page(scratch));
     tile_release();
 }
 
+void aoei_gemm_int8_amx(const aoei_gemm_args *g, float *scratch) {
+    assert(g->packed && g->a_col == 1 && g->a_scale && g->b_scale && !g->accumulate && g->K <= AOEI_INT8_MAX_K);
+    if (!g->M || !g->N)
+        return;
+    if (!g->K) {
+        finish_empty(g);
+        return;
+    }
+    tile_configure(&shapes);
+    run(g, AOEI_I8, ceil_div(g->K, step_elements(AOEI_I8)) * STEP_WORDS, first_page(scratch));
+    tile_release();
+}
+
+static size_t packed_size(aoei_dtype type, size_t K, size_t N) {
+    return ceil_div(N, BLOCK) * ceil_div(K, step_elements(type)) * STEP_WORDS * sizeof(float);
+}
+
 size_t aoei_gemm_bf16_packed_size_amx(size_t K, size_t N) {
-    return ceil_div(N, BLOCK) * ceil_div(K, STEP) * STEP_WORDS * sizeof(float);
+    return packed_size(AOEI_BF16, K, N);
+}
+
+size_t aoei_gemm_int8_packed_size_amx(size_t K, size_t N) {
+    return packed_size(AOEI_I8, K, N);
+}
+
+/* Packs columns [n0, n1) of B, which `s` describes. `type` is the type of the packed elements. */
+static void pack_columns(void *packed, const source *s, aoei_dtype type, size_t n0, size_t n1) {
+    const size_t steps = ceil_div(s->K, step_elements(type));
+    float *to = (float *)packed + n0 / BLOCK * steps * STEP_WORDS;
+    for (size_t n = n0; n < n1; n += BLOCK)
+        for (size_t step = 0; step < steps; step++, to += STEP_WORDS)
+            pack_step(to, s, 0, n, min_size(n1 - n, BLOCK), step);
 }
 
 void aoei_gemm_bf16_pack_amx(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
                              size_t n1) {
-    const source s = {b, type, b_col, b_row, K};
-    const size_t steps = ceil_div(K, STEP);
-    float *to = (float *)packed + n0 / BLOCK * steps * STEP_WORDS;
-    for (size_t n = n0; n < n1; n += BLOCK)
-        for (size_t step = 0; step < steps; step++, to += STEP_WORDS)
-            pack_step(to, &s, 0, n, min_size(n1 - n, BLOCK), step);
+    pack_columns(packed, &(source){b, type, b_col, b_row, K}, AOEI_BF16, n0, n1);
+}
+
+void aoei_gemm_int8_pack_amx(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
+                             size_t n1) {
+    assert(b_row == 1);
+    pack_columns(packed, &(source){b, type, b_col, b_row, K}, AOEI_I8, n0, n1);
 }

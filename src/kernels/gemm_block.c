@@ -12,6 +12,7 @@
 #include "kernels/gemm_block.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* State of the loops: the matmul, the block of C that is being computed, and the current block of K. */
 typedef struct work {
@@ -48,20 +49,42 @@ static void pack_panel(const aoei_gemm_tier *tier, float *dst, const void *b, ao
                        size_t K, size_t columns) {
     for (size_t j = 0; j < tier->panel; j += tier->lanes) {
         const size_t lines = j < columns ? min_size(columns - j, tier->lanes) : 0;
-        tier->pack_lines[type](dst + j * tier->word_floats, tier->panel, lines ? element(b, type, j * b_col) : b, b_col, b_row,
-                               lines, K);
+        tier->pack_b[type](dst + j * tier->word_floats, tier->panel, lines ? element(b, type, j * b_col) : b, b_col, b_row,
+                           lines, K);
+    }
+}
+
+/* Returns the number of floats of a packed panel of B per column. */
+static size_t panel_floats(const aoei_gemm_tier *tier, size_t K) {
+    return line_floats(tier, K) + (size_t)tier->start_row;
+}
+
+/* Sets start[panel] to -128 times the sums of the columns of B, as int32 values. The arithmetic is modulo 2^32, as that of the
+ * running sums. Column i is b[i * b_col .. i * b_col + K - 1]. */
+static void set_start(const aoei_gemm_tier *tier, float *start, const int8_t *b, size_t b_col, size_t K, size_t columns) {
+    for (size_t i = 0; i < tier->panel; i++) {
+        int32_t sum = 0;
+        for (size_t k = 0; k < K && i < columns; k++)
+            sum += b[i * b_col + k];
+        const uint32_t value = 0u - 128u * (uint32_t)sum;
+        memcpy(start + i, &value, sizeof value);
     }
 }
 
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N) {
-    return ceil_div(N, tier->panel) * tier->panel * line_floats(tier, K) * sizeof(float);
+    return ceil_div(N, tier->panel) * tier->panel * panel_floats(tier, K) * sizeof(float);
 }
 
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1) {
-    for (size_t n = n0; n < n1; n += tier->panel)
-        pack_panel(tier, (float *)packed + n * line_floats(tier, K), element(b, type, n * b_col), type, b_row, b_col, K,
-                   min_size(n1 - n, tier->panel));
+    for (size_t n = n0; n < n1; n += tier->panel) {
+        float *panel = (float *)packed + n * panel_floats(tier, K);
+        const void *from = element(b, type, n * b_col);
+        const size_t columns = min_size(n1 - n, tier->panel);
+        pack_panel(tier, panel, from, type, b_row, b_col, K, columns);
+        if (tier->start_row)
+            set_start(tier, panel + line_floats(tier, K) * tier->panel, from, b_col, K, columns);
+    }
 }
 
 /* Packs rows [m, m + M) of A for the current block of K. */
@@ -71,9 +94,8 @@ static void pack_rows(const work *w) {
     for (size_t i = 0; i < w->M; i += w->tile_rows) { /* packing can write a few words after the end of a tile; packing of the
                                                          next tile overwrites these words */
         const size_t rows = min_size(w->M - i, w->tile_rows);
-        tier->pack_lines[tier->type](w->packed_a + i * line_floats(tier, w->K), rows,
-                                     element(g->a, tier->type, (w->m + i) * g->a_row + w->k * g->a_col), g->a_row, g->a_col,
-                                     rows, w->K);
+        tier->pack_a(w->packed_a + i * line_floats(tier, w->K), rows,
+                     element(g->a, tier->type, (w->m + i) * g->a_row + w->k * g->a_col), g->a_row, g->a_col, rows, w->K);
     }
 }
 
@@ -92,8 +114,10 @@ static void set_panels(const work *w, aoei_gemm_tile *t, size_t n, size_t column
     t->columns = columns;
     t->b_row = tier->panel * tier->word_floats;
     if (g->packed) {
-        t->b = (const float *)g->packed + n * line_floats(tier, g->K) + line_floats(tier, w->k) * tier->panel;
-        t->b_panel = tier->panel * line_floats(tier, g->K);
+        const float *panel = (const float *)g->packed + n * panel_floats(tier, g->K);
+        t->b = panel + line_floats(tier, w->k) * tier->panel;
+        t->start = panel + line_floats(tier, g->K) * tier->panel;
+        t->b_panel = tier->panel * panel_floats(tier, g->K);
         return;
     }
     const void *b = element(g->b, tier->type, w->k * g->b_row + n * g->b_col);
@@ -127,7 +151,7 @@ static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
     }
     const int wide = t->columns > w->tier->panel;
     w->tier->tiles[wide ? 0 : t->rows](t);
-    if (complete && !(in_c && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY))
+    if (complete && !(in_c && !g->a_scale && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY))
         w->tier->epilogue(g, t->sums, t->sums_row, m, n, t->rows, t->columns);
 }
 
@@ -169,6 +193,7 @@ void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, floa
               .packed_b = scratch + a_floats,
               .partial_sums = scratch + a_floats + b_floats};
     assert(a_floats + b_floats < AOEI_GEMM_SCRATCH);
+    assert(tier->type != AOEI_I8 || (g->packed && g->a_scale && g->b_scale && !g->accumulate && g->K <= AOEI_INT8_MAX_K));
     assert(!g->accumulate || (g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && keeps_sums_in_c(g)));
     for (w.n = 0; w.n < g->N; w.n += w.N) {
         w.N = min_size(g->N - w.n, n_block);

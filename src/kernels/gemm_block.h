@@ -2,9 +2,11 @@
  * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels and tiles. A panel is a group
  * of adjacent columns; a tile is a few rows of one panel. A block of K is a range of k, for which a tile kernel keeps the sums
  * of its tile in registers. The code for an instruction set provides the packing of operands, the tile kernels and the
- * epilogue. Operands are packed as words. A word is a float32 or, if the instruction set has an instruction that multiplies
- * bf16, two or four bf16 elements with adjacent k; four elements occupy the memory of two floats. Between blocks of K, the
- * running sums are stored exactly as float32, so block sizes do not change results.
+ * epilogue. Operands are packed as words. A word is a float32, or several elements with adjacent k: two or four bf16 elements if the
+ * instruction set has an instruction that multiplies bf16, and two or four int8 elements in an int8 matmul (gemm_words.h). Four
+ * bf16 elements occupy the memory of two floats, all other words that of one float. The running sums of an int8 matmul are int32
+ * values, which are stored in the memory of floats. Between blocks of K, running sums are stored exactly, as float32 or int32, so
+ * block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
@@ -18,11 +20,13 @@ typedef struct aoei_gemm_tile {
     size_t b_row;    /* distance between the words of b for adjacent k, in floats */
     size_t b_panel;  /* distance between adjacent panels of B, in floats; used for wide tiles only */
     size_t K;        /* length of the block of K in words */
-    float *sums;     /* [rows][columns] running sums, float32 */
+    float *sums;     /* [rows][columns] running sums, float32 or int32 */
+    const float *start; /* only if aoei_gemm_tier.start_row is 1: [panel] int32 values from which the sums of the columns start;
+                           in a wide tile, those of adjacent panels are b_panel floats apart */
     size_t sums_row; /* distance between rows of running sums in floats */
     size_t rows;     /* number of rows, at most aoei_gemm_tier.rows */
     size_t columns;  /* number of columns, at most aoei_gemm_tier.panel, or AOEI_GEMM_WIDE whole panels in a wide tile */
-    int first;       /* 1: the sums start from 0 instead of the stored values */
+    int first;       /* 1: the sums start from 0, or from `start`, instead of the stored values */
 } aoei_gemm_tile;
 
 /* Number of panels of a wide tile. If A has a single row, a tile kernel computes the elements of this row in several panels at
@@ -49,14 +53,19 @@ typedef struct aoei_gemm_tier {
     size_t word_floats; /* size of a word in floats */
     size_t rows;        /* rows of a full tile */
     size_t panel;   /* columns of a tile, which is the width of a panel; a multiple of lanes and a divisor of AOEI_GEMM_PANEL */
-    size_t lanes;   /* maximum number of lines that one call of a pack_lines function packs; at least `rows` */
+    size_t lanes;   /* maximum number of lines that one call of a packing function packs; at least `rows` */
     size_t k_block; /* length of a block of K in words */
     size_t m_block; /* maximum number of rows of a block of A; a packed block has m_block * k_block words, which fit the L2
                        cache */
     aoei_gemm_tile_fn *const
         *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
-    /* packing functions, indexed by the element type of the matrix that is packed (AOEI_F32 or AOEI_BF16) */
-    aoei_gemm_pack_lines_fn *pack_lines[2];
+    aoei_gemm_pack_lines_fn *pack_a; /* packs rows of A */
+    /* packing functions of B, indexed by its element type; NULL: this type is not supported */
+    aoei_gemm_pack_lines_fn *pack_b[3];
+    /* 1: only for int8. The words of each packed panel of B are followed by one int32 value per column, from which the sums of
+     * the column start: -128 times the sum of the column. This is for instructions that multiply uint8 by int8: 128 is added to
+     * each element of A when it is packed. */
+    int start_row;
     aoei_gemm_epilogue_fn *epilogue; /* epilogue of this instruction set */
 } aoei_gemm_tier;
 

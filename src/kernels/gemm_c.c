@@ -5,6 +5,8 @@
  */
 #include "kernels/gemm_block.h"
 
+#include <string.h>
+
 enum { ROWS = 4, PANEL = 8 };
 
 /* Adds the terms of a block of K to the running sums of one row of a tile. */
@@ -96,11 +98,19 @@ static float multiply_by_derivative(aoei_activation activation, float f, float x
     return y;
 }
 
+/* Returns the sum of element (i, j) of an int8 matmul, dequantized. *sum contains the bits of the int32 sum. */
+static float dequantize(const aoei_gemm_args *g, const float *sum, size_t i, size_t j) {
+    int32_t x;
+    memcpy(&x, sum, sizeof x);
+    return (float)x * (g->a_scale[i] * g->b_scale[j]);
+}
+
 void aoei_gemm_epilogue_c(const aoei_gemm_args *g, const float *sums, size_t tile_row, size_t m, size_t n, size_t rows,
                           size_t columns) {
     for (size_t i = m; i < m + rows; i++)
         for (size_t j = n; j < n + columns; j++) {
-            float x = sums[(i - m) * tile_row + j - n] * g->scale;
+            const float *sum = &sums[(i - m) * tile_row + j - n];
+            float x = g->a_scale ? dequantize(g, sum, i, j) : *sum * g->scale;
             if (g->bias)
                 x += g->bias[j];
             if (g->gate) {
@@ -129,7 +139,8 @@ static const aoei_gemm_tier f32_tier = {.rows = ROWS,
                                         .k_block = 512,
                                         .m_block = 128,
                                         .tiles = tiles,
-                                        .pack_lines = {pack_lines_f32, pack_lines_bf16},
+                                        .pack_a = pack_lines_f32,
+                                        .pack_b = {pack_lines_f32, pack_lines_bf16},
                                         .epilogue = aoei_gemm_epilogue_c};
 
 static const aoei_gemm_tier bf16_tier = {.rows = ROWS,
@@ -141,7 +152,8 @@ static const aoei_gemm_tier bf16_tier = {.rows = ROWS,
                                          .k_block = 512,
                                          .m_block = 128,
                                          .tiles = tiles,
-                                         .pack_lines = {pack_lines_rounded, pack_lines_bf16},
+                                         .pack_a = pack_lines_bf16,
+                                         .pack_b = {pack_lines_rounded, pack_lines_bf16},
                                          .epilogue = aoei_gemm_epilogue_c};
 
 size_t aoei_gemm_f32_packed_size_c(size_t K, size_t N) {

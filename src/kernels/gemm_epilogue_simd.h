@@ -53,10 +53,20 @@ static inline vf activation_derivative(aoei_activation activation, vf x) {
                                           : vf_swish_derivative(x, swish_scale(activation));
 }
 
+/* The form of an epilogue: that of a forward pass, with a gate (backward pass), or of an int8 matmul. */
+typedef enum form { FORWARD, GATED, DEQUANTIZE } form;
+
+/* Returns n complete sums x of row i that start at column j, multiplied by g->scale or, in an int8 matmul, dequantized. */
+static AOEI_ALWAYS_INLINE vf scaled_sums(const aoei_gemm_args *g, form f, vf x, size_t i, size_t j, size_t n) {
+    if (f == DEQUANTIZE)
+        return vf_mul(vf_from_int32(x), vf_mul(vf_set1(g->a_scale[i]), load_f32(g->b_scale + j, n)));
+    return vf_mul(x, vf_set1(g->scale));
+}
+
 /* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in C. */
 static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_t n) {
     const aoei_dtype type = g->c_type;
-    x = vf_mul(x, vf_set1(g->scale));
+    x = scaled_sums(g, g->a_scale ? DEQUANTIZE : FORWARD, x, i, j, n);
     if (g->bias)
         x = vf_add(x, load_f32(g->bias + j, n));
     if (g->gate) {
@@ -74,20 +84,20 @@ static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_
 }
 
 /* Does the same as finish_part for two whole vectors: `left` contains the sums of the elements that start at column j, and
- * `right` contains the sums of the next VF_LANES elements. `type`, `activation` and `gated` are the type of C, g->activation,
- * and whether g->gate is not NULL. They are compile-time constants. The activation of one vector is a long sequence of
+ * `right` contains the sums of the next VF_LANES elements. `type`, `activation` and `f` are the type of C, g->activation and
+ * the form of the epilogue. They are compile-time constants. The activation of one vector is a long sequence of
  * dependent operations, so the operations of the two vectors are independent sequences that the CPU executes at the same
  * time. */
-static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype type, aoei_activation activation, int gated,
+static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype type, aoei_activation activation, form f,
                                            vf left, vf right, size_t i, size_t j) {
     enum { N = VF_LANES };
-    left = vf_mul(left, vf_set1(g->scale));
-    right = vf_mul(right, vf_set1(g->scale));
+    left = scaled_sums(g, f, left, i, j, N);
+    right = scaled_sums(g, f, right, i, j + N, N);
     if (g->bias) {
         left = vf_add(left, vf_load(g->bias + j));
         right = vf_add(right, vf_load(g->bias + j + N));
     }
-    if (gated) {
+    if (f == GATED) {
         const size_t at = i * g->gate_row + j;
         left = vf_mul(left, activation_derivative(activation, load_typed(g->gate, type, at, N)));
         right = vf_mul(right, activation_derivative(activation, load_typed(g->gate, type, at + N, N)));
@@ -112,8 +122,8 @@ static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype t
 }
 
 /* Applies the epilogue to the rows and columns that aoei_gemm_epilogue_fn describes. finish_pair describes `type`, `activation`
- * and `gated`. */
-static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtype type, aoei_activation activation, int gated,
+ * and `f`. */
+static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtype type, aoei_activation activation, form f,
                                            const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                                            size_t columns) {
     const aoei_gemm_args g = *args; /* a copy, so that the loop need not load its members again after each store */
@@ -121,7 +131,7 @@ static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtyp
         const float *sums = tile + i * tile_row;
         size_t j = 0;
         for (; j + 2 * VF_LANES <= columns; j += 2 * VF_LANES)
-            finish_pair(&g, type, activation, gated, vf_load(sums + j), vf_load(sums + j + VF_LANES), m + i, n + j);
+            finish_pair(&g, type, activation, f, vf_load(sums + j), vf_load(sums + j + VF_LANES), m + i, n + j);
         for (size_t part; j < columns; j += part) {
             part = columns - j < VF_LANES ? columns - j : VF_LANES;
             finish_part(args, vf_load_part(sums + j, part), m + i, n + j, part);
@@ -131,17 +141,22 @@ static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtyp
 
 void AOEI_SIMD(gemm_epilogue)(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                               size_t columns) {
-#define FINISH(type, activation, gated) finish_rows(g, type, activation, gated, tile, tile_row, m, n, rows, columns)
+#define FINISH(type, activation, f) finish_rows(g, type, activation, f, tile, tile_row, m, n, rows, columns)
+#define FINISH_FORM(activation, f)                                                                                             \
+    do {                                                                                                                       \
+        if (g->c_type == AOEI_BF16)                                                                                            \
+            FINISH(AOEI_BF16, activation, f);                                                                                  \
+        else                                                                                                                   \
+            FINISH(AOEI_F32, activation, f);                                                                                   \
+    } while (0)
 #define FINISH_ACTIVATION(activation)                                                                                          \
     case activation:                                                                                                           \
-        if (g->c_type == AOEI_BF16 && g->gate)                                                                                 \
-            FINISH(AOEI_BF16, activation, 1);                                                                                  \
-        else if (g->c_type == AOEI_BF16)                                                                                       \
-            FINISH(AOEI_BF16, activation, 0);                                                                                  \
+        if (g->a_scale)                                                                                                        \
+            FINISH_FORM(activation, DEQUANTIZE);                                                                               \
         else if (g->gate)                                                                                                      \
-            FINISH(AOEI_F32, activation, 1);                                                                                   \
+            FINISH_FORM(activation, GATED);                                                                                    \
         else                                                                                                                   \
-            FINISH(AOEI_F32, activation, 0);                                                                                   \
+            FINISH_FORM(activation, FORWARD);                                                                                  \
         break;
     switch (g->activation) {
         FINISH_ACTIVATION(AOEI_IDENTITY)
@@ -152,6 +167,7 @@ void AOEI_SIMD(gemm_epilogue)(const aoei_gemm_args *g, const float *tile, size_t
         FINISH_ACTIVATION(AOEI_QUICK_GELU)
     }
 #undef FINISH_ACTIVATION
+#undef FINISH_FORM
 #undef FINISH
 }
 

@@ -42,10 +42,11 @@ static size_t transpose_lines(float *dst, size_t stride, const float *const line
 #define GEMM_LOAD_A(a) const vf column = vf_load(a)
 #define GEMM_A(i)      LANE(i < 4 ? column.lo : column.hi, i % 4)
 
-#define GEMM_STEP(x, b, sum) vf_fma(x, b, sum)
-#define GEMM_SYMBOL2(op)     aoei_##op##_neon
-#define GEMM_SYMBOL(op)      GEMM_SYMBOL2(op)
-#define GEMM_EPILOGUE        aoei_gemm_epilogue_neon
+#define GEMM_STEP(x, b, sum)  vf_fma(x, b, sum)
+#define GEMM_START(t, offset) vf_zero()
+#define GEMM_SYMBOL2(op)      aoei_##op##_neon
+#define GEMM_SYMBOL(op)       GEMM_SYMBOL2(op)
+#define GEMM_EPILOGUE         aoei_gemm_epilogue_neon
 #include "kernels/gemm_simd.h"
 
 #define GEMM_OP          gemm_f32

@@ -228,7 +228,8 @@ static const aoei_gemm_tier bf16_tier = {.rows = ROWS,
                                          .k_block = K_BLOCK,
                                          .m_block = M_BLOCK,
                                          .tiles = tiles,
-                                         .pack_lines = {pack_lines_f32, pack_lines_bf16},
+                                         .pack_a = pack_lines_bf16,
+                                         .pack_b = {pack_lines_f32, pack_lines_bf16},
                                          .epilogue = aoei_gemm_epilogue_neon};
 
 size_t aoei_gemm_bf16_packed_size_neonbf16(size_t K, size_t N) {

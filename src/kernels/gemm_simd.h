@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * The matmul kernels, vectorized for AVX2, AVX-512 and NEON, for all element types. A tile has up to GEMM_ROWS rows and two
  * vectors of columns. Include simd_avx2.h, simd_avx512.h or simd_neon.h first. Before including this file, define
- * transpose_lines and these macros: GEMM_ROWS, and GEMM_STEP(x, b, sum), which adds the product of the packed words x and b to
- * sum. Each row is computed with the same instructions in tiles of any number of rows. Tiles with fewer columns than two
- * vectors differ only in how the running sums are loaded and stored. Results therefore do not depend on the tile size.
+ * transpose_lines and these macros: GEMM_ROWS, GEMM_STEP(x, b, sum), which adds the product of the packed words x and b to sum,
+ * and GEMM_START(t, offset), which returns the vector from which the sums of the columns start (aoei_gemm_tile.start; offset is
+ * relative to `start`). Each row is computed with the same instructions in tiles of any number of rows. Tiles with fewer columns
+ * than two vectors differ only in how the running sums are loaded and stored. Results therefore do not depend on the tile size.
+ * Registers and memory contain words of any kind; the functions that load and store vectors of floats do not change their bits.
  */
 #ifndef AOEI_KERNELS_GEMM_SIMD_H
 #define AOEI_KERNELS_GEMM_SIMD_H
@@ -20,7 +22,7 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 #define GEMM_A(i) vf_set1(a[i])
 #endif
 
-#define ZERO(i) vf l##i = vf_zero(), r##i = vf_zero();
+#define START(i) vf l##i = start_l, r##i = start_r;
 #define LOAD(i)                                                                                                                \
     l##i = vf_load_part(t->sums + i * t->sums_row, left);                                                                      \
     r##i = vf_load_part(t->sums + i * t->sums_row + left, right);
@@ -41,7 +43,8 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
         const size_t left = t->columns < VF_LANES ? t->columns : VF_LANES, right = t->columns - left;                          \
         const float *a = t->a, *b = t->b;                                                                                      \
         const size_t b_row = t->b_row;                                                                                         \
-        AOEI_ROWS_##R(ZERO);                                                                                                   \
+        const vf start_l = GEMM_START(t, 0), start_r = GEMM_START(t, VF_LANES);                                                \
+        AOEI_ROWS_##R(START);                                                                                                  \
         if (!t->first) {                                                                                                       \
             AOEI_ROWS_##R(LOAD);                                                                                               \
         }                                                                                                                      \
@@ -77,6 +80,7 @@ TILE(13)
 TILE(14)
 #endif
 
+#define START_WIDE(p) vf l##p = GEMM_START(t, p * b_panel), r##p = GEMM_START(t, p * b_panel + VF_LANES);
 #define LOAD_WIDE(p)                                                                                                           \
     l##p = vf_load(t->sums + p * PANEL);                                                                                       \
     r##p = vf_load(t->sums + p * PANEL + VF_LANES);
@@ -91,7 +95,7 @@ TILE(14)
 static void tile_wide(const aoei_gemm_tile *t) {
     const float *b = t->b;
     const size_t b_row = t->b_row, b_panel = t->b_panel;
-    AOEI_ROWS_4(ZERO);
+    AOEI_ROWS_4(START_WIDE);
     if (!t->first) {
         AOEI_ROWS_4(LOAD_WIDE);
     }

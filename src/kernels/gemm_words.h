@@ -14,7 +14,9 @@
 typedef enum word_kind {
     WORD_F32,     /* a float32: an unchanged float32 element, or a bf16 element converted to float32 */
     WORD_ROUNDED, /* a float32: a float32 element rounded to bf16 and converted back */
-    WORD_PAIR /* two bf16 elements that are adjacent along k; the lower half of the word is the element with the smaller k */
+    WORD_PAIR, /* two bf16 elements that are adjacent along k; the lower half of the word is the element with the smaller k */
+    WORD_INT16, /* two int8 elements that are adjacent along k, converted to int16, in the order of WORD_PAIR */
+    WORD_INT8   /* four int8 elements that are adjacent along k; the lowest byte is the element with the smallest k */
 } word_kind;
 
 enum { STAGE = 64 }; /* number of words per line that pack_contiguous converts before it transposes them */
@@ -23,8 +25,12 @@ static inline const void *element_at(const void *src, aoei_dtype type, size_t i)
     return (const unsigned char *)src + i * aoei_dtype_size(type);
 }
 
+static inline size_t elements_of_word(word_kind kind) {
+    return kind == WORD_INT8 ? 4 : kind == WORD_PAIR || kind == WORD_INT16 ? 2 : 1;
+}
+
 static inline size_t words_of(word_kind kind, size_t K) {
-    return kind == WORD_PAIR ? (K + 1) / 2 : K;
+    return (K + elements_of_word(kind) - 1) / elements_of_word(kind);
 }
 
 /* Loads n elements of src and returns them as float32. If kind is WORD_ROUNDED, float32 elements are rounded to bf16 and
@@ -55,8 +61,32 @@ static inline void pack_adjacent_lines(float *dst, size_t stride, const void *sr
     }
 }
 
+/* Does the same as copy_words for a line of int8 elements. */
+static inline void copy_int8_words(float *dst, const int8_t *line, word_kind kind, size_t w, size_t n, size_t K) {
+    const size_t per_word = elements_of_word(kind), left = K - per_word * w;
+    const size_t elements = left < per_word * n ? left : per_word * n;
+    const int8_t *src = line + per_word * w;
+    size_t i = 0;
+    if (kind == WORD_INT8) {
+        memcpy(dst, src, elements);
+        memset((unsigned char *)dst + elements, 0, per_word * n - elements);
+        return;
+    }
+    for (; i + 2 * VF_LANES <= elements; i += 2 * VF_LANES)
+        vf_store(dst + i / 2, vf_widen_int8(src + i));
+    if (i < elements) {
+        int8_t last[2 * VF_LANES] = {0};
+        memcpy(last, src + i, elements - i);
+        vf_store_part(dst + i / 2, n - i / 2, vf_widen_int8(last));
+    }
+}
+
 /* Converts elements of one line, which is contiguous and has K elements, to words [w, w + n) and writes them to dst. */
 static inline void copy_words(float *dst, const void *line, aoei_dtype type, word_kind kind, size_t w, size_t n, size_t K) {
+    if (type == AOEI_I8) {
+        copy_int8_words(dst, line, kind, w, n, K);
+        return;
+    }
     if (kind != WORD_PAIR) {
         const void *src = element_at(line, type, w);
         size_t i = 0;
@@ -100,10 +130,10 @@ static inline void pack_contiguous(float *dst, size_t stride, const void *src, a
         copy_words(dst, src, type, kind, 0, words, K);
         return;
     }
-    if (kind == (type == AOEI_BF16 ? WORD_PAIR : WORD_F32)) {
+    if (kind == (type == AOEI_BF16 ? WORD_PAIR : type == AOEI_I8 ? WORD_INT8 : WORD_F32)) {
         for (size_t i = 0; i < VF_LANES; i++)
             line[i] = element_at(src, type, (i < lines ? i : 0) * row);
-        w = kind == WORD_PAIR ? K / 2 : K;
+        w = K / elements_of_word(kind);
         transpose_words(dst, stride, line, w);
     }
     for (size_t i = 0; i < VF_LANES; i++)

@@ -24,7 +24,8 @@
 typedef enum aoei_dtype {
     AOEI_F32,
     AOEI_BF16,
-    AOEI_I8 /* weights without gradients: each value is an int8 number times the scale of its row */
+    AOEI_I8 /* weights without gradients, and operands of int8 matmuls: each value is an int8 number times the scale of its row
+             */
 } aoei_dtype;
 
 static inline size_t aoei_dtype_size(aoei_dtype type) {
@@ -48,6 +49,11 @@ typedef enum aoei_activation {
  * in elements. Rows of C, pre, gate and residual are contiguous. C and pre must not overlap other matrices, except that C may
  * be gate or residual. If K is 0, all sums are 0.
  *
+ * For op gemm_int8, A and B are int8, with one scale for each row of A and one for each column of B. The sums of products are
+ * int32 and exact, because K is at most AOEI_INT8_MAX_K, so they are equal in all tiers. The sum of the epilogue is
+ * float32(int32 sum) * (a_scale[m] * b_scale[n]), with each operation rounded to float32. C, pre and residual are all bf16 or
+ * all float32. a_col must be 1, B must be packed, scale must be 1, accumulate must be 0, and gate must be NULL.
+ *
  * The epilogue computes f = sum * scale + bias, with each operation rounded to float32, and then one of the following. round()
  * rounds to the type of C. Operands that are NULL are omitted from the formulas.
  *     no activation:           C = round(f + residual)
@@ -60,11 +66,14 @@ typedef struct aoei_gemm_args {
     size_t a_row, a_col; /* distances between rows and between columns of A */
     const void *b;       /* B[k][n] = b[k * b_row + n * b_col]; unused if packed is not NULL */
     size_t b_row, b_col; /* distances between rows and between columns of B */
-    const void *packed;  /* B as packed by the op gemm_f32_pack or gemm_bf16_pack of the same tier; NULL: B is not packed */
+    const void *packed;  /* B as packed by the op gemm_f32_pack, gemm_bf16_pack or gemm_int8_pack of the same tier; NULL: B is
+                            not packed */
     void *c;             /* C[m][n] = c[m * c_row + n] */
     size_t c_row;        /* distance between rows of C */
     aoei_dtype c_type;   /* type of C, pre, gate and residual; AOEI_F32 for gemm_f32 */
-    int accumulate;      /* 1: the sums start from the stored C, which must be float32 */
+    const float *a_scale; /* [M] scales of the rows of A; only for gemm_int8, otherwise NULL */
+    const float *b_scale; /* [N] scales of the columns of B; only for gemm_int8, otherwise NULL */
+    int accumulate;       /* 1: the sums start from the stored C, which must be float32 */
     float scale;         /* factor of every sum; 1: no scaling */
     const float *bias;   /* [N] bias, added to every row; NULL: no bias */
     aoei_activation activation; /* activation function, applied after the bias */
@@ -83,6 +92,9 @@ typedef struct aoei_gemm_args {
 typedef void aoei_gemm_fn(const aoei_gemm_args *g, float *scratch);
 typedef aoei_gemm_fn aoei_gemm_f32_fn;
 typedef aoei_gemm_fn aoei_gemm_bf16_fn;
+typedef aoei_gemm_fn aoei_gemm_int8_fn;
+/* Largest K of gemm_int8. A product of two int8 values is at most 2^14, so a sum of 2^17 - 1 products fits an int32. */
+#define AOEI_INT8_MAX_K (((size_t)1 << 17) - 1)
 /* Packing B makes matmuls faster. The packed form of B is a sequence of panels of P columns; each panel contains all K rows.
  * The last panel is padded. P depends on the tier and divides AOEI_GEMM_PANEL. Let n be a multiple of AOEI_GEMM_PANEL, and let
  * size be packed_size(K, n). Then the first `size` bytes of the packed form of B are the packed form of columns [0, n), and the
@@ -92,14 +104,16 @@ typedef aoei_gemm_fn aoei_gemm_bf16_fn;
 typedef size_t aoei_gemm_packed_size_fn(size_t K, size_t N);
 typedef aoei_gemm_packed_size_fn aoei_gemm_f32_packed_size_fn;
 typedef aoei_gemm_packed_size_fn aoei_gemm_bf16_packed_size_fn;
+typedef aoei_gemm_packed_size_fn aoei_gemm_int8_packed_size_fn;
 /* Packs columns [n0, n1) of B[K,N] into their position in `packed`, the packed form of the whole B. n0 is a multiple of
  * AOEI_GEMM_PANEL; n1 is N or also a multiple of AOEI_GEMM_PANEL. `type` is the element type of b. For gemm_f32, it is
- * AOEI_F32. For gemm_bf16, it is AOEI_BF16 or AOEI_F32; float32 elements are rounded to bf16. `packed` is aligned to 64
- * bytes. */
+ * AOEI_F32. For gemm_bf16, it is AOEI_BF16 or AOEI_F32; float32 elements are rounded to bf16. For gemm_int8, it is AOEI_I8, and
+ * b_row must be 1. `packed` is aligned to 64 bytes. */
 typedef void aoei_gemm_pack_fn(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
                                size_t n1);
 typedef aoei_gemm_pack_fn aoei_gemm_f32_pack_fn;
 typedef aoei_gemm_pack_fn aoei_gemm_bf16_pack_fn;
+typedef aoei_gemm_pack_fn aoei_gemm_int8_pack_fn;
 
 /* LayerNorm: computes y[rows,cols] = (x - mean) * rstd * gamma + beta for each row. rstd is 1 / sqrt(variance + eps) with the
  * biased variance. stats[rows][2] receives mean and rstd; if stats is NULL, they are not stored. y may be x. Row strides are in
@@ -145,6 +159,12 @@ typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
 typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
 /* Converts a row of int8 weights to float32: y = x * scale. */
 typedef void aoei_from_int8_fn(float *y, const int8_t *x, float scale, size_t n);
+/* Quantizes the row x[n] to int8, with one scale: q = round(x * (127 / max|x|)), ties to even, and scale = max|x| / 127, with
+ * each operation rounded to float32. Returns the scale. If max|x| is less than AOEI_QUANTIZE_LEAST, the scale and all q are 0.
+ * If an element is NaN or infinite, the scale is NaN, and all q are 0. */
+#define AOEI_QUANTIZE_LEAST 0x1p-119f /* 127 / max|x| and max|x| / 127 are normal numbers down to this value */
+typedef float aoei_quantize_f32_fn(int8_t *q, const float *x, size_t n);
+typedef float aoei_quantize_bf16_fn(int8_t *q, const aoei_bf16 *x, size_t n);
 /* GELU: computes y = x * Phi(x) with the exact erf. y may be x. */
 typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 /* Computes dx = dy * gelu'(x), the gradient of GELU. dx may be dy or x. */

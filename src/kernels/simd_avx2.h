@@ -102,6 +102,23 @@ static inline vf vf_load_int8(const int8_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
 }
 
+/* Converts 2 VF_LANES int8 values to int16. Each lane contains two of them; the lower half is the first one. */
+static inline vf vf_widen_int8(const int8_t *p) {
+    return _mm256_castsi256_ps(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+
+/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the integers. */
+static inline void vf_store_int8(int8_t *p, vf x) {
+    const __m256i words = _mm256_cvtps_epi32(x);
+    const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_packs_epi16(halves, halves));
+}
+
+/* Returns the values of lanes whose bits are int32 values. */
+static inline vf vf_from_int32(vf bits) {
+    return _mm256_cvtepi32_ps(_mm256_castps_si256(bits));
+}
+
 static inline vf vf_load_bf16(const aoei_bf16 *p) {
     return vf_widen(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
@@ -263,6 +280,31 @@ static inline vu vu_iota(uint32_t first) {
 
 static inline vu vu_xor(vu a, vu b) {
     return _mm256_xor_si256(a, b);
+}
+
+static inline vu vu_and(vu a, vu b) {
+    return _mm256_and_si256(a, b);
+}
+
+static inline vu vu_max(vu a, vu b) {
+    return _mm256_max_epu32(a, b);
+}
+
+static inline uint32_t vu_hmax(vu a) {
+    __m128i m = _mm_max_epu32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
+    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
+    return (uint32_t)_mm_cvtsi128_si32(m);
+}
+
+/* Returns the bits of each lane as an integer. */
+static inline vu vf_bits(vf x) {
+    return _mm256_castps_si256(x);
+}
+
+/* Returns the floats with these bits. */
+static inline vf vf_of_bits(vu x) {
+    return _mm256_castsi256_ps(x);
 }
 
 /* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */

@@ -100,6 +100,21 @@ static inline vf vf_load_int8(const int8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
 }
 
+/* Converts 2 VF_LANES int8 values to int16. Each lane contains two of them; the lower half is the first one. */
+static inline vf vf_widen_int8(const int8_t *p) {
+    return _mm512_castsi512_ps(_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)p)));
+}
+
+/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the integers. */
+static inline void vf_store_int8(int8_t *p, vf x) {
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)));
+}
+
+/* Returns the values of lanes whose bits are int32 values. */
+static inline vf vf_from_int32(vf bits) {
+    return _mm512_cvtepi32_ps(_mm512_castps_si512(bits));
+}
+
 static inline vf vf_load_bf16(const aoei_bf16 *p) {
     return vf_widen(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
@@ -254,6 +269,28 @@ static inline vu vu_iota(uint32_t first) {
 
 static inline vu vu_xor(vu a, vu b) {
     return _mm512_xor_si512(a, b);
+}
+
+static inline vu vu_and(vu a, vu b) {
+    return _mm512_and_si512(a, b);
+}
+
+static inline vu vu_max(vu a, vu b) {
+    return _mm512_max_epu32(a, b);
+}
+
+static inline uint32_t vu_hmax(vu a) {
+    return (uint32_t)_mm512_reduce_max_epu32(a);
+}
+
+/* Returns the bits of each lane as an integer. */
+static inline vu vf_bits(vf x) {
+    return _mm512_castps_si512(x);
+}
+
+/* Returns the floats with these bits. */
+static inline vf vf_of_bits(vu x) {
+    return _mm512_castsi512_ps(x);
 }
 
 /* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */

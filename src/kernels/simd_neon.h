@@ -137,6 +137,23 @@ static inline vf vf_load_int8(const int8_t *p) {
     return (vf){vcvtq_f32_s32(vmovl_s16(vget_low_s16(x))), vcvtq_f32_s32(vmovl_high_s16(x))};
 }
 
+/* Converts 2 VF_LANES int8 values to int16. Each lane contains two of them; the lower half is the first one. */
+static inline vf vf_widen_int8(const int8_t *p) {
+    const int8x16_t x = vld1q_s8(p);
+    return (vf){vreinterpretq_f32_s16(vmovl_s8(vget_low_s8(x))), vreinterpretq_f32_s16(vmovl_high_s8(x))};
+}
+
+/* Rounds each lane, whose magnitude is less than 127.5, to the nearest integer, ties to even, and stores the integers. */
+static inline void vf_store_int8(int8_t *p, vf x) {
+    const int16x4_t lo = vmovn_s32(vcvtnq_s32_f32(x.lo)), hi = vmovn_s32(vcvtnq_s32_f32(x.hi));
+    vst1_s8(p, vmovn_s16(vcombine_s16(lo, hi)));
+}
+
+/* Returns the values of lanes whose bits are int32 values. */
+static inline vf vf_from_int32(vf bits) {
+    return (vf){vcvtq_f32_s32(vreinterpretq_s32_f32(bits.lo)), vcvtq_f32_s32(vreinterpretq_s32_f32(bits.hi))};
+}
+
 static inline vf vf_load_bf16(const aoei_bf16 *p) {
     return vf_widen(vld1q_u16(p));
 }
@@ -300,6 +317,18 @@ static inline double vd_hsum(vd a) {
 
 static inline vu vu_xor(vu a, vu b) {
     return (vu){veorq_u32(a.lo, b.lo), veorq_u32(a.hi, b.hi)};
+}
+
+static inline vu vu_and(vu a, vu b) {
+    return (vu){vandq_u32(a.lo, b.lo), vandq_u32(a.hi, b.hi)};
+}
+
+static inline vu vu_max(vu a, vu b) {
+    return (vu){vmaxq_u32(a.lo, b.lo), vmaxq_u32(a.hi, b.hi)};
+}
+
+static inline uint32_t vu_hmax(vu a) {
+    return vmaxvq_u32(vmaxq_u32(a.lo, a.hi));
 }
 
 /* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */

@@ -156,14 +156,41 @@ static float bf16_at(const unsigned char *row, size_t i) {
     return flushed(aoei_bf16_to_f32(x));
 }
 
-void amx_emulate_dot_bf16(int sums, int left, int right) {
-    tile *c = read_tile(sums);
-    const tile *a = read_tile(left), *b = read_tile(right);
+/* Asserts that the three tiles are distinct and that their shapes match. */
+static void check_shapes(int sums, int left, int right) {
+    const tile *c = read_tile(sums), *a = read_tile(left), *b = read_tile(right);
     if (sums == left || sums == right || left == right)
         fail_msg("tiles %d, %d and %d are not distinct", sums, left, right);
     if (c->rows != a->rows || c->row_bytes != b->row_bytes || a->row_bytes != 4 * b->rows || c->row_bytes % 4)
         fail_msg("tiles of %zu x %zu, %zu x %zu and %zu x %zu bytes do not match", c->rows, c->row_bytes, a->rows, a->row_bytes,
                  b->rows, b->row_bytes);
+}
+
+static int8_t int8_at(const unsigned char *row, size_t i) {
+    int8_t x;
+    memcpy(&x, row + i, sizeof x);
+    return x;
+}
+
+void amx_emulate_dot_int8(int sums, int left, int right) {
+    tile *c = read_tile(sums);
+    const tile *a = read_tile(left), *b = read_tile(right);
+    check_shapes(sums, left, right);
+    for (size_t m = 0; m < c->rows; m++)
+        for (size_t n = 0; n < c->row_bytes / 4; n++) {
+            int32_t sum;
+            memcpy(&sum, c->data[m] + n * sizeof sum, sizeof sum);
+            for (size_t k = 0; k < 4 * b->rows; k++)
+                sum += int8_at(a->data[m], k) * int8_at(b->data[k / 4], 4 * n + k % 4);
+            memcpy(c->data[m] + n * sizeof sum, &sum, sizeof sum);
+        }
+    state.counts.dots++;
+}
+
+void amx_emulate_dot_bf16(int sums, int left, int right) {
+    tile *c = read_tile(sums);
+    const tile *a = read_tile(left), *b = read_tile(right);
+    check_shapes(sums, left, right);
     const size_t columns = c->row_bytes / 4, pairs = b->rows;
     float right_even[PALETTE_ROWS][PALETTE_ROWS], right_odd[PALETTE_ROWS][PALETTE_ROWS];
     for (size_t k = 0; k < pairs; k++)

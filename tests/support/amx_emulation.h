@@ -3,7 +3,8 @@
  * without AMX. If a source file includes this header before the kernel's source, the kernel calls these functions instead of
  * executing the instructions.
  *
- * The dot instruction follows the pseudo-code of TDPBF16PS in Intel's manual. Each output element has two sums, one over the
+ * amx_emulate_dot_int8 adds products of int8 values to int32 sums, as TDPBSSD does; the results are exact. The other dot
+ * instruction follows the pseudo-code of TDPBF16PS in Intel's manual. Each output element has two sums, one over the
  * even values of k and one over the odd values. Both start at 0 and are accumulated with fused multiply-adds in ascending order
  * of k. The two sums are added, and the result is added to the accumulator. Every operation rounds to nearest even, reads
  * subnormals as zero and flushes subnormal results to zero. The manual does not specify the bits of a NaN result. It also does
@@ -32,6 +33,7 @@
 #define tile_load(tile, from, stride)    amx_emulate_load(tile, from, stride)
 #define tile_store(tile, to, stride)     amx_emulate_store(tile, to, stride)
 #define tile_dot_bf16(sums, left, right) amx_emulate_dot_bf16(sums, left, right)
+#define tile_dot_int8(sums, left, right) amx_emulate_dot_int8(sums, left, right)
 
 /* The functions that the macros above call. Each emulates the instruction with this name. */
 void amx_emulate_configure(const tile_shapes *shapes);
@@ -40,6 +42,7 @@ void amx_emulate_zero(int tile);
 void amx_emulate_load(int tile, const void *from, size_t stride);
 void amx_emulate_store(int tile, void *to, size_t stride);
 void amx_emulate_dot_bf16(int sums, int left, int right);
+void amx_emulate_dot_int8(int sums, int left, int right);
 
 /* A memory region that a kernel may load tiles from and store tiles to. */
 typedef struct amx_region {

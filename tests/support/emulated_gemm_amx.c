@@ -10,4 +10,7 @@
 #define aoei_gemm_bf16_amx             emulated_gemm_bf16
 #define aoei_gemm_bf16_packed_size_amx emulated_gemm_bf16_packed_size
 #define aoei_gemm_bf16_pack_amx        emulated_gemm_bf16_pack
+#define aoei_gemm_int8_amx             emulated_gemm_int8
+#define aoei_gemm_int8_packed_size_amx emulated_gemm_int8_packed_size
+#define aoei_gemm_int8_pack_amx        emulated_gemm_int8_pack
 #include "kernels/gemm_amx.c"

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * Quantization of rows to int8, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Results are
+ * bit-identical on all instruction sets.
+ */
+#ifndef AOEI_KERNELS_QUANTIZE_SIMD_H
+#define AOEI_KERNELS_QUANTIZE_SIMD_H
+
+#include "kernels/quantize.h"
+
+/* Loads n elements of a row from element i and returns them as float32; the other lanes are 0. `type` is a compile-time
+ * constant. */
+static inline vf load_row(const void *x, aoei_dtype type, size_t i, size_t n) {
+    return type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)x + i, n) : vf_load_part((const float *)x + i, n);
+}
+
+/* Returns the bits of the largest magnitude in the row x[n]. */
+static inline uint32_t largest_magnitude(const void *x, aoei_dtype type, size_t n) {
+    const vu magnitude = vu_set1(0x7fffffffu);
+    vu most = vu_set1(0), other = most;
+    size_t i = 0;
+    for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
+        most = vu_max(most, vu_and(vf_bits(load_row(x, type, i, VF_LANES)), magnitude));
+        other = vu_max(other, vu_and(vf_bits(load_row(x, type, i + VF_LANES, VF_LANES)), magnitude));
+    }
+    for (size_t part; i < n; i += part) {
+        part = n - i < VF_LANES ? n - i : VF_LANES;
+        most = vu_max(most, vu_and(vf_bits(load_row(x, type, i, part)), magnitude));
+    }
+    return vu_hmax(vu_max(most, other));
+}
+
+static inline float quantize(int8_t *q, const void *x, aoei_dtype type, size_t n) {
+    const aoei_row_scale s = aoei_row_scale_of(largest_magnitude(x, type, n));
+    const vf inverse = vf_set1(s.inverse);
+    size_t i = 0;
+    if (!(s.inverse > 0)) {
+        memset(q, 0, n);
+        return s.scale;
+    }
+    for (; i + VF_LANES <= n; i += VF_LANES)
+        vf_store_int8(q + i, vf_mul(load_row(x, type, i, VF_LANES), inverse));
+    if (i < n) {
+        int8_t rest[VF_LANES];
+        vf_store_int8(rest, vf_mul(load_row(x, type, i, n - i), inverse));
+        memcpy(q + i, rest, n - i);
+    }
+    return s.scale;
+}
+
+float AOEI_SIMD(quantize_f32)(int8_t *q, const float *x, size_t n) {
+    return quantize(q, x, AOEI_F32, n);
+}
+
+float AOEI_SIMD(quantize_bf16)(int8_t *q, const aoei_bf16 *x, size_t n) {
+    return quantize(q, x, AOEI_BF16, n);
+}
+
+#endif
