@@ -397,7 +397,7 @@ void cli_warn_truncated(size_t n, size_t total, int chunk) {
 }
 
 const char *cli_dtype_name(aoe_dtype d) {
-    return d == AOE_DTYPE_BF16 ? "bf16" : d == AOE_DTYPE_F32 ? "f32" : "auto";
+    return d == AOE_DTYPE_INT8 ? "int8" : d == AOE_DTYPE_BF16 ? "bf16" : d == AOE_DTYPE_F32 ? "f32" : "auto";
 }
 
 const char *cli_plural(size_t n) {

@@ -47,9 +47,10 @@
     { .name = "columns", .kind = CLI_TEXT, .value = form, target, .help = about, .fallback = usual }
 #define CLI_OPTION_DTYPE(target)                                                                                               \
     {                                                                                                                          \
-        .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16"),           \
+        .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16", "int8"),   \
         .noun = "data type",                                                                                                   \
-        .help = "data type of computation: f32, bf16, or auto (bf16 if the CPU has bf16 instructions, otherwise f32)"          \
+        .help = "data type of computation: f32, bf16, int8 (only linear layers of transformers, only for inference; the other " \
+                "operations use auto), or auto (bf16 if the CPU has bf16 instructions, otherwise f32)"                         \
     }
 #define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                                   \
     {                                                                                                                          \

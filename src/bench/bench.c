@@ -83,6 +83,8 @@ static int check(bench *b, aoe_error *err) {
         return aoei_fail(
             err, AOE_EARG,
             "options.texts must be positive, and an even number in training mode; options.runs must be at least %d", MIN_RUNS);
+    if (o->dtype == AOE_DTYPE_INT8)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "options.dtype int8 is not supported by the benchmark; use f32, bf16 or auto");
     const int code = aoei_shape_checked(&b->config, &o->shape, err);
     if (code)
         return code;

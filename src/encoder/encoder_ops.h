@@ -18,6 +18,7 @@ typedef struct aoei_encoder_mode {
     int recompute;   /* 1: only the output of each layer is kept, and the backward pass repeats the forward pass of each layer;
                         used in training only */
     int taps; /* 1: the backward pass may add gradients of pooled hidden states (aoei_encoder_taps); used in training only */
+    int int8; /* 1: the linear layers of transformer layers are computed in int8; used in inference only */
 } aoei_encoder_mode;
 
 /* Gradients of pooled hidden states that the backward pass adds. A hidden state is pooled like the last hidden state. */
@@ -101,6 +102,7 @@ typedef struct aoei_encoder_ops {
     int (*pool_backward)(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s);
     int taps; /* 1: the backward pass supports aoei_encoder_state.taps */
+    int int8; /* 1: the forward pass supports aoei_encoder_mode.int8 */
     /* Returns the number of floating-point operations of all matmuls of one layer in the forward pass, for one text of `tokens`
      * tokens. A multiplication with its addition counts as two operations. */
     double (*layer_operations)(const aoei_encoder_config *c, size_t tokens);

@@ -22,6 +22,7 @@
 #include "nn/dropout.h"
 #include "nn/elementwise.h"
 #include "nn/embedding.h"
+#include "nn/int8_rows.h"
 #include "nn/layernorm.h"
 #include "nn/linear.h"
 #include "nn/rope.h"
@@ -145,6 +146,12 @@ static void gradients_layout(aoei_transformer_state *t, aoei_encoder_state *s, c
         t->grad_norm = aoei_tensor_take(arena, n, D);
 }
 
+/* Returns the largest number of input features of the linear layers of a layer. */
+static size_t largest_input(const aoei_encoder_config *c) {
+    const size_t most = c->intermediate > aoei_query_width(c) ? c->intermediate : aoei_query_width(c);
+    return most > c->hidden ? most : c->hidden;
+}
+
 /* Allocates the workspaces of linear layers and their adapters. Operands are packed in the workspace of the linear layers in
  * training, and if weights are frozen. */
 static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
@@ -153,13 +160,13 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
     const size_t n = s->n_tokens > t->relative.rows ? s->n_tokens : t->relative.rows;
     if (s->mode.training || lora->r)
         t->workspace = aoei_workspace_take(arena, linear_workspace(ctx, c, s->mode.type, n));
+    if (s->mode.int8)
+        t->int8_rows = aoei_workspace_take(arena, aoei_int8_rows_bytes(n, largest_input(c)));
     if (!lora->r)
         return;
     t->low = aoei_workspace_take(arena, aoei_adapter_low_bytes(n, lora->r));
-    if (s->mode.training && lora->dropout > 0) {
-        const size_t most = c->intermediate > aoei_query_width(c) ? c->intermediate : aoei_query_width(c);
-        t->dropped = aoei_workspace_take(arena, aoei_adapter_dropped_bytes(n, most > c->hidden ? most : c->hidden));
-    }
+    if (s->mode.training && lora->dropout > 0)
+        t->dropped = aoei_workspace_take(arena, aoei_adapter_dropped_bytes(n, largest_input(c)));
 }
 
 /* Allocates the tensors that all layers use. */
@@ -384,6 +391,7 @@ const aoei_encoder_ops aoei_transformer_ops = {
     .pool = aoei_token_pool,
     .pool_backward = aoei_token_pool_backward,
     .taps = 1,
+    .int8 = 1,
     .layer_operations = layer_operations,
     .mlm_forward = mlm_forward,
     .mlm_backward = mlm_backward,

@@ -29,6 +29,7 @@
 #include "nn/batch.h"
 #include "nn/dropout.h"
 #include "nn/glu.h"
+#include "nn/int8_rows.h"
 #include "nn/layernorm.h"
 #include "nn/linear.h"
 #include "nn/rmsnorm.h"
@@ -155,6 +156,14 @@ int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a) {
     return 1;
 }
 
+/* Returns the input x of linear layer `kind` in the type in which the layer computes: in int8, with one scale per token, if its
+ * weight is packed for int8, otherwise x. The int8 input is valid until the next call. */
+static aoei_tensor linear_input(const aoei_layer *layer, size_t kind, aoei_tensor x) {
+    const aoei_tensor *w = &layer->w[kind];
+    const int int8 = w->packed && w->packed_type == AOEI_I8;
+    return int8 && x.type != AOEI_I8 ? aoei_quantize_rows(layer->ctx, x, layer->s->int8_rows) : x;
+}
+
 void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {
     aoei_linear_epilogue with_workspace;
     memset(&with_workspace, 0, sizeof with_workspace);
@@ -164,7 +173,7 @@ void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei
     aoei_adapter adapter;
     if (aoei_layer_adapter(layer, kind, &adapter))
         with_workspace.adapter = &adapter;
-    aoei_linear_forward(layer->ctx, y, x, layer->w[kind], layer->w[kind + 1], &with_workspace);
+    aoei_linear_forward(layer->ctx, y, linear_input(layer, kind, x), layer->w[kind], layer->w[kind + 1], &with_workspace);
 }
 
 /* Computes sum = residual + dropout(x w^T + bias), where w and bias are the parameters of linear layer `kind`, and `site` is
@@ -192,14 +201,15 @@ static void project_norm_and_add(const aoei_layer *layer, size_t kind, size_t no
     aoei_dropout_add(layer->ctx, sum, sum, residual, layer->batch, &drop);
 }
 
-/* Computes the queries and keys, and normalizes each of their heads if the model has these norms. */
-static void queries_and_keys(const aoei_layer *layer, aoei_tensor q, aoei_tensor k) {
+/* Computes the queries and keys from x, the input of their linear layers, and normalizes each of their heads if the model has
+ * these norms. */
+static void queries_and_keys(const aoei_layer *layer, aoei_tensor q, aoei_tensor k, aoei_tensor x) {
     const aoei_layer_state *l = &layer->l;
     const aoei_encoder_config *c = layer->c;
     const aoei_tensor raw_q = l->qk.rows ? aoei_tensor_cols(l->qk, 0, q.cols) : q,
                       raw_k = l->qk.rows ? aoei_tensor_cols(l->qk, q.cols, k.cols) : k;
-    aoei_layer_linear(layer, AOEI_LW_Q, raw_q, l->in, NULL);
-    aoei_layer_linear(layer, AOEI_LW_K, raw_k, l->in, NULL);
+    aoei_layer_linear(layer, AOEI_LW_Q, raw_q, x, NULL);
+    aoei_layer_linear(layer, AOEI_LW_K, raw_k, x, NULL);
     if (!c->qk_norm)
         return;
     if (c->qk_norm == AOEI_QK_LAYERNORM) {
@@ -229,7 +239,7 @@ static void attend(const aoei_layer *layer) {
     const aoei_attention a = aoei_layer_attention(layer);
     const aoei_tensor q = aoei_tensor_cols(l->qkv, 0, Q), k = aoei_tensor_cols(l->qkv, Q, K),
                       v = aoei_tensor_cols(l->qkv, Q + K, K);
-    queries_and_keys(layer, q, k);
+    queries_and_keys(layer, q, k, linear_input(layer, AOEI_LW_Q, l->in));
     aoei_layer_linear(layer, AOEI_LW_V, v, l->in, NULL);
     aoei_layer_relative(layer);
     if (layer->c->rope.theta > 0) /* one call rotates queries and keys, because their columns are adjacent in qkv */
@@ -243,8 +253,9 @@ static void expand(const aoei_layer *layer) {
     aoei_linear_epilogue up;
     memset(&up, 0, sizeof up);
     if (layer->c->gated) {
-        aoei_layer_linear(layer, AOEI_LW_GATE, l->gate, l->mid, NULL);
-        aoei_layer_linear(layer, AOEI_LW_UP, l->up, l->mid, NULL);
+        const aoei_tensor in = linear_input(layer, AOEI_LW_GATE, l->mid);
+        aoei_layer_linear(layer, AOEI_LW_GATE, l->gate, in, NULL);
+        aoei_layer_linear(layer, AOEI_LW_UP, l->up, in, NULL);
         aoei_glu_forward(layer->ctx, layer->act, l->gate, l->up, layer->c->activation);
         return;
     }

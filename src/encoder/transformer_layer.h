@@ -37,7 +37,8 @@ aoei_layer aoei_layer_of(const aoe_context *ctx, const aoei_encoder_config *c, c
 /* Computes layer->l.out, the output of the layer, from layer->x. */
 void aoei_layer_forward(const aoei_layer *layer);
 
-/* Computes y = x w^T + bias with the weights of linear layer `kind`, and adds the output of its adapter. *e contains the
+/* Computes y = x w^T + bias with the weights of linear layer `kind`, and adds the output of its adapter. If the linear layers
+ * are computed in int8, x is quantized (nn/int8_rows.h), unless it is int8 already. *e contains the
  * epilogue (nn/linear.h) that is computed together with the matmul; e is NULL if there is none. The function sets the workspace
  * and the adapter of the epilogue. */
 void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e);

@@ -63,6 +63,11 @@ static AOEI_ALWAYS_INLINE vf scaled_sums(const aoei_gemm_args *g, form f, vf x, 
     return vf_mul(x, vf_set1(g->scale));
 }
 
+/* Returns activation(x) in an epilogue of the form f. In int8 matmuls, GELU has a smaller accuracy. */
+static AOEI_ALWAYS_INLINE vf activate_form(form f, aoei_activation activation, vf x) {
+    return f == DEQUANTIZE && activation == AOEI_GELU ? vf_gelu_short(x) : activate(activation, x);
+}
+
 /* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in C. */
 static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_t n) {
     const aoei_dtype type = g->c_type;
@@ -76,7 +81,7 @@ static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_
             x = vf_round_bf16(x);
         if (g->pre)
             store_typed(g->pre, type, i * g->pre_row + j, n, x);
-        x = activate(g->activation, x);
+        x = activate_form(g->a_scale ? DEQUANTIZE : FORWARD, g->activation, x);
     }
     if (g->residual)
         x = vf_add(x, load_typed(g->residual, type, i * g->residual_row + j, n));
@@ -110,8 +115,8 @@ static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype t
             store_typed(g->pre, type, i * g->pre_row + j, N, left);
             store_typed(g->pre, type, i * g->pre_row + j + N, N, right);
         }
-        left = activate(activation, left);
-        right = activate(activation, right);
+        left = activate_form(f, activation, left);
+        right = activate_form(f, activation, right);
     }
     if (g->residual) {
         left = vf_add(left, load_typed(g->residual, type, i * g->residual_row + j, N));

@@ -52,7 +52,8 @@ typedef enum aoei_activation {
  * For op gemm_int8, A and B are int8, with one scale for each row of A and one for each column of B. The sums of products are
  * int32 and exact, because K is at most AOEI_INT8_MAX_K, so they are equal in all tiers. The sum of the epilogue is
  * float32(int32 sum) * (a_scale[m] * b_scale[n]), with each operation rounded to float32. C, pre and residual are all bf16 or
- * all float32. a_col must be 1, B must be packed, scale must be 1, accumulate must be 0, and gate must be NULL.
+ * all float32. a_col must be 1, B must be packed, scale must be 1, accumulate must be 0, and gate must be NULL. The vector
+ * tiers compute AOEI_GELU with an absolute error of at most AOEI_INT8_GELU_ERROR.
  *
  * The epilogue computes f = sum * scale + bias, with each operation rounded to float32, and then one of the following. round()
  * rounds to the type of C. Operands that are NULL are omitted from the formulas.
@@ -94,7 +95,8 @@ typedef aoei_gemm_fn aoei_gemm_f32_fn;
 typedef aoei_gemm_fn aoei_gemm_bf16_fn;
 typedef aoei_gemm_fn aoei_gemm_int8_fn;
 /* Largest K of gemm_int8. A product of two int8 values is at most 2^14, so a sum of 2^17 - 1 products fits an int32. */
-#define AOEI_INT8_MAX_K (((size_t)1 << 17) - 1)
+#define AOEI_INT8_MAX_K      (((size_t)1 << 17) - 1)
+#define AOEI_INT8_GELU_ERROR 1e-4
 /* Packing B makes matmuls faster. The packed form of B is a sequence of panels of P columns; each panel contains all K rows.
  * The last panel is padded. P depends on the tier and divides AOEI_GEMM_PANEL. Let n be a multiple of AOEI_GEMM_PANEL, and let
  * size be packed_size(K, n). Then the first `size` bytes of the packed form of B are the packed form of columns [0, n), and the

@@ -62,7 +62,7 @@ static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_module_cha
                   size_t n_texts, size_t longest, aoe_error *err) {
     aoei_arena_reset(arena, 0);
     aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, aoei_pooled_dims(&m->config), 0, arena);
-    const aoei_encoder_mode mode = {.type = m->type};
+    const aoei_encoder_mode mode = {.type = m->type, .int8 = m->int8};
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 

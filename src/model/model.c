@@ -71,7 +71,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .max_length_from = m->settings.max_length_from,
         .prompt = m->settings.prompt,
         .normalize = m->settings.normalize,
-        .dtype = aoei_public_dtype(m->type),
+        .dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type),
         .storage = m->files.storage,
         .tokenizer = m->tokenizer ? aoe_tokenizer_kind(m->tokenizer) : NULL,
         .dropout = c->hidden_dropout,

@@ -43,8 +43,9 @@
 
 /* Checks the options that do not depend on the model. */
 static int check_options(const aoe_model_options *o, aoe_error *err) {
-    if (o->dtype != AOE_DTYPE_AUTO && o->dtype != AOE_DTYPE_F32 && o->dtype != AOE_DTYPE_BF16)
-        return aoei_fail(err, AOE_EARG, "options.dtype is %d; use AOE_DTYPE_F32, AOE_DTYPE_BF16 or AOE_DTYPE_AUTO",
+    if (o->dtype < AOE_DTYPE_AUTO || o->dtype > AOE_DTYPE_INT8)
+        return aoei_fail(err, AOE_EARG,
+                         "options.dtype is %d; use AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_INT8 or AOE_DTYPE_AUTO",
                          (int)o->dtype);
     if (o->normalize != 0 && o->normalize != 1 && o->normalize != AOE_AUTO)
         return aoei_fail(err, AOE_EARG, "options.normalize is %d; use 0, 1 or AOE_AUTO", o->normalize);
@@ -191,6 +192,22 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
     return 0;
 }
 
+/* Sets m->int8 if int8 was requested. Rejects training, and encoders without int8 matmuls. */
+static int set_int8(aoe_model *m, const aoe_model_options *o, const aoei_open_mode *mode, aoe_error *err) {
+    if (o->dtype != AOE_DTYPE_INT8 || mode->rows_from_file || mode->words != AOE_POOLING_AUTO)
+        return AOE_OK;
+    if (!mode->packed)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "options.dtype int8 is supported only for inference, not for training; use f32, bf16 or auto");
+    if (!m->config.arch->encoder->int8)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: options.dtype int8 is supported only for transformers, but the architecture of this model is "
+                         "%s; use f32, bf16 or auto",
+                         m->files.dir, m->config.arch->model_type);
+    m->int8 = 1;
+    return AOE_OK;
+}
+
 int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o,
                         const aoei_open_mode *mode, aoe_error *err) {
     aoe_model_options defaults;
@@ -206,7 +223,8 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     m->ctx = ctx;
     m->type = aoei_context_type(ctx, o->dtype);
     m->dtype_option = o->dtype;
-    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = load_weights_and_tokenizer(m, mode, o, err)) ||
+    if ((rc = read_directory(m, dir, o, mode, err)) || (rc = set_int8(m, o, mode, err)) ||
+        (rc = load_weights_and_tokenizer(m, mode, o, err)) ||
         (mode->packed && (rc = aoei_model_pack(m, err)))) {
         aoe_model_close(m);
         return rc;

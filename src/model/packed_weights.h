@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Creates packed copies of the linear weights for inference. A packed copy has the memory layout that the matmul kernels use.
+ * For int8 matmuls, weights that are not stored as int8 are quantized with aoei_int8_row, as when a model is converted to int8.
  */
 #ifndef AOEI_MODEL_PACKED_WEIGHTS_H
 #define AOEI_MODEL_PACKED_WEIGHTS_H
 
 #include "model/model.h"
 
+/* Returns 1 if the packed copy of the linear weight in `slot` is an operand of int8 matmuls: the linear layers of the model are
+ * computed in int8, and the weight belongs to a layer and is not that of the values of attention. The errors of values are not
+ * reduced by a softmax or by a residual, so values are computed in the type of the activations (docs/numerics.md). */
+int aoei_model_packs_int8(const aoe_model *m, size_t slot);
 /* Returns the total size in bytes of the packed copies that aoei_model_pack creates for m. The function can be called before
  * the copies are created. */
 size_t aoei_model_packed_bytes(const aoe_model *m);
-/* Creates the packed copies. Adapters are merged into the packed copies, and m->config.lora is set to 0. Errors: AOE_ENOMEM. */
+/* Creates the packed copies. Adapters are merged into the packed copies, and m->config.lora is set to 0. Errors: AOE_ENOMEM,
+ * AOE_EUNSUPPORTED (the rows of a weight are too long for int8 matmuls). */
 int aoei_model_pack(aoe_model *m, aoe_error *err);
 
 #endif

@@ -2,7 +2,8 @@
  * Decides how each weight is placed in memory, and converts weights if necessary. A weight is used directly in the mapped file
  * if the operations support its data type and its alignment. All operations support aligned float32. Matmuls also support bf16,
  * and int8 with one scale per row. Frozen weights that are used only in bf16 matmuls are converted to bf16 once, because
- * otherwise every matmul would round them to bf16 again. The results are equal. int5 token embeddings that are not trained are
+ * otherwise every matmul would round them to bf16 again. The results are equal. Weights for int8 matmuls that are not stored as
+ * int8 are quantized later (packed_weights.h). int5 token embeddings that are not trained are
  * unpacked to int8, whose values and scales are equal. All other weights are converted to float32. The conversions run on all
  * threads.
  */
@@ -16,6 +17,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "encoder/slots.h"
+#include "model/packed_weights.h"
 #include "modeldir/storage.h"
 #include "nn/gemm.h"
 
@@ -54,6 +56,8 @@ aoei_weight_placement aoei_weight_placement_of(const aoe_model *m, const aoei_op
         return (aoei_weight_placement){.not_loaded = 1};
     if (slot->adapter && mode->packed) /* aoei_adapter_merge reads float32 */
         return stored == AOEI_ST_F32 && aligned ? mapped(AOEI_F32) : converted(AOEI_F32, slot);
+    if (stored == AOEI_ST_I8 && operand && aoei_model_packs_int8(m, index))
+        return aligned ? mapped(AOEI_I8) : converted(AOEI_I8, slot);
     if (stored == AOEI_ST_I8 && aligned && ((operand && convertible) || int8_table))
         return mapped(AOEI_I8);
     if (stored == AOEI_ST_I5 && int8_table)
@@ -81,11 +85,14 @@ typedef struct conversion {
     const block *blocks; /* one per task, borrowed */
 } conversion;
 
-/* Unpacks rows of an int5 matrix to the int8 tensor `to`. first: index of the first row in the matrix. */
-static void unpack_rows(aoei_tensor to, const aoei_st_tensor *from, size_t first) {
-    const size_t bytes = aoei_int5_bytes(to.cols);
+/* Copies rows of an int8 or int5 matrix to the int8 tensor `to`. first: index of the first row in the matrix. */
+static void copy_int8_rows(aoei_tensor to, const aoei_st_tensor *from, size_t first) {
+    const size_t bytes = from->dtype == AOEI_ST_I5 ? aoei_int5_bytes(to.cols) : to.cols;
     for (size_t r = 0; r < to.rows; r++)
-        aoei_int5_unpack(aoei_tensor_at(to, r, 0), from->data + (first + r) * bytes, to.cols);
+        if (from->dtype == AOEI_ST_I8)
+            memcpy(aoei_tensor_at(to, r, 0), from->data + (first + r) * bytes, bytes);
+        else
+            aoei_int5_unpack(aoei_tensor_at(to, r, 0), from->data + (first + r) * bytes, to.cols);
     memcpy((float *)(uintptr_t)to.scale, from->scale->data + first * sizeof(float), to.rows * sizeof(float));
 }
 
@@ -95,8 +102,8 @@ static void convert_task(void *arg, size_t task, size_t worker) {
     const block *b = &j->blocks[task];
     const aoei_tensor to = aoei_tensor_rows(j->m->weights[b->slot], b->first, b->rows);
     const aoei_st_tensor *from = j->m->files.tensors[b->slot];
-    if (to.type == AOEI_I8 && from->dtype == AOEI_ST_I5) {
-        unpack_rows(to, from, b->first);
+    if (to.type == AOEI_I8 && (from->dtype == AOEI_ST_I5 || from->dtype == AOEI_ST_I8)) {
+        copy_int8_rows(to, from, b->first);
         return;
     }
     float *values = to.type == AOEI_F32 ? to.data : aoei_worker_scratch(j->m->ctx, worker);

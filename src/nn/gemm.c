@@ -47,6 +47,14 @@ static size_t block_size(size_t n, size_t max_size, size_t unit) {
     return blocks ? ceil_div(ceil_div(n, blocks), unit) * unit : unit;
 }
 
+/* Returns the size in bytes of the packed form of B[K,N] for matmuls of data type `type`. */
+static size_t packed_size(const aoe_context *ctx, aoei_dtype type, size_t K, size_t N) {
+    const aoei_kernels *k = aoei_kernels_of(ctx);
+    return (type == AOEI_I8     ? k->gemm_int8_packed_size
+            : type == AOEI_BF16 ? k->gemm_bf16_packed_size
+                                : k->gemm_f32_packed_size)(K, N);
+}
+
 /* Returns a pointer to the element at `offset`, or NULL if p is NULL. */
 static void *at(const void *p, aoei_dtype type, size_t offset) {
     return p ? (unsigned char *)p + offset * aoei_dtype_size(type) : NULL;
@@ -56,7 +64,6 @@ static void *at(const void *p, aoei_dtype type, size_t offset) {
 static void block_task(void *arg, size_t task, size_t worker) {
     const grid *s = arg;
     const aoei_kernels *k = aoei_kernels_of(s->ctx);
-    const int bf16 = s->type == AOEI_BF16;
     aoei_gemm_args g = *s->g;
     const size_t m = task / s->blocks_per_row * s->rows, n = task % s->blocks_per_row * s->cols;
     g.M = g.M - m < s->rows ? g.M - m : s->rows;
@@ -64,20 +71,24 @@ static void block_task(void *arg, size_t task, size_t worker) {
     g.a = at(g.a, s->type, m * g.a_row);
     g.b = at(g.b, s->type, n * g.b_col);
     if (g.packed)
-        g.packed = (const unsigned char *)g.packed + (bf16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(g.K, n);
+        g.packed = (const unsigned char *)g.packed + packed_size(s->ctx, s->type, g.K, n);
     g.c = at(g.c, g.c_type, m * g.c_row + n);
+    g.a_scale = g.a_scale ? g.a_scale + m : NULL;
+    g.b_scale = g.b_scale ? g.b_scale + n : NULL;
     g.bias = g.bias ? g.bias + n : NULL;
     g.pre = at(g.pre, g.c_type, m * g.pre_row + n);
     g.gate = at(g.gate, g.c_type, m * g.gate_row + n);
     g.residual = at(g.residual, g.c_type, m * g.residual_row + n);
-    (bf16 ? k->gemm_bf16 : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
+    (s->type == AOEI_I8     ? k->gemm_int8
+     : s->type == AOEI_BF16 ? k->gemm_bf16
+                            : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
 /* Computes s->rows, s->cols and s->blocks_per_row. They depend only on the shapes, on whether B is packed, and on whether the
  * AMX kernel is used. */
 static void choose_blocks(grid *s) {
     const aoei_gemm_args *g = s->g;
-    const int tiles = s->type == AOEI_BF16 && aoei_tier_has_tiles(s->ctx->tier);
+    const int tiles = s->type != AOEI_F32 && aoei_tier_has_tiles(s->ctx->tier);
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
     /* the number of columns of a block is a multiple of `unit`; if A has a single row, kernels process four panels at a time */
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
@@ -115,7 +126,7 @@ void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_gemm_args *g, a
         aoei_gemm_pack(ctx, type, workspace.data, b, transposed);
         g->packed = workspace.data;
     }
-    assert(g->packed || b.type == type);
+    assert(g->packed || (b.type == type && type != AOEI_I8));
     aoei_gemm(ctx, type, g);
 }
 
@@ -133,7 +144,9 @@ static void pack_columns(const pack_job *j, void *packed, const void *b, aoei_dt
                          size_t n0, size_t n1) {
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows;
-    (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(packed, b, b_type, b_row, b_col, K, n0, n1);
+    (j->type == AOEI_I8     ? k->gemm_int8_pack
+     : j->type == AOEI_BF16 ? k->gemm_bf16_pack
+                            : k->gemm_f32_pack)(packed, b, b_type, b_row, b_col, K, n0, n1);
 }
 
 /* Converts elements [col, col + n) of row `row` of t to float32. */
@@ -148,10 +161,8 @@ static void to_float32(const pack_job *j, float *to, size_t row, size_t col, siz
 /* Packs columns [n0, n1) of B if the packing kernels do not accept the type of j->t. First converts the columns to float32, in
  * the buffer `converted`. */
 static void pack_converted(const pack_job *j, float *converted, size_t n0, size_t n1) {
-    const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t K = j->transposed ? j->t.cols : j->t.rows, n = n1 - n0;
-    void *panel =
-        (unsigned char *)j->packed + (j->type == AOEI_BF16 ? k->gemm_bf16_packed_size : k->gemm_f32_packed_size)(K, n0);
+    void *panel = (unsigned char *)j->packed + packed_size(j->ctx, j->type, K, n0);
     assert(K <= AOEI_CONVERTED_SIDE);
     for (size_t i = 0; i < (j->transposed ? n : K); i++)
         if (j->transposed)
@@ -175,13 +186,12 @@ static void pack_task(void *arg, size_t task, size_t worker) {
 
 void aoei_gemm_pack(const aoe_context *ctx, aoei_dtype type, void *packed, aoei_tensor t, int transposed) {
     pack_job j = {ctx, type, packed, t, transposed};
+    assert(type != AOEI_I8 || (t.type == AOEI_I8 && transposed));
     aoei_parallel_for(ctx->pool, ceil_div(transposed ? t.rows : t.cols, AOEI_GEMM_PANEL), pack_task, &j);
 }
 
 size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in) {
-    const aoei_kernels *k = aoei_kernels_of(ctx);
-    const size_t bytes = type == AOEI_BF16 ? k->gemm_bf16_packed_size(in, out) : k->gemm_f32_packed_size(in, out);
-    return (bytes + 63) / 64 * 64;
+    return (packed_size(ctx, type, in, out) + 63) / 64 * 64;
 }
 
 void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory) {

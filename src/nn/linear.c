@@ -33,6 +33,8 @@ static void forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_t
                         .c = y.data,
                         .c_row = y.ld,
                         .c_type = y.type,
+                        .a_scale = x.type == AOEI_I8 ? x.scale : NULL,
+                        .b_scale = x.type == AOEI_I8 ? w.scale : NULL,
                         .scale = 1,
                         .bias = b.data,
                         .activation = e->activation,

@@ -39,6 +39,7 @@ static int measure_encoder(encoder_bytes *bytes, const aoe_model *m, size_t n_to
     aoei_encoder_state state;
     aoei_arena_measure(&arena);
     mode.type = m->type;
+    mode.int8 = m->int8 && !mode.training;
     int rc = aoei_encoder_layout(&state, m->ctx, &m->config, &arena, n_tokens, n_texts, length, mode, err);
     *bytes = (encoder_bytes){arena.peak, state.kept_bytes};
     if (!rc && arena.overflow)
@@ -295,7 +296,7 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     size_t n_tokens;
     encoder_bytes inference = {0};
     run r = {0};
-    *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->type)};
+    *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type)};
     int rc = check(m, o, &n_tokens, err);
     if (!rc)
         rc = measure_encoder(&inference, m, n_tokens, o->n_texts, o->length, (aoei_encoder_mode){0}, err);
@@ -318,6 +319,7 @@ int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options 
     aoe_model m = {.ctx = ctx,
                    .files = {.dir = dir},
                    .type = aoei_context_type(ctx, o->dtype),
+                   .int8 = o->dtype == AOE_DTYPE_INT8,
                    .settings = {.pooling = AOE_POOLING_LAST_AVG, .max_length = length, .prompt = prompt}};
     size_t in_file;
     const int rc = aoei_shape_checked(&m.config, s, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads emulated
- * Tests the embedder in float32 and bf16. The bits of an embedding must depend only on its text and on the instruction set of
- * the CPU. Its values must agree with a double-precision reference. A weight view (a model whose weights belong to a trainer)
+ * Tests the embedder in float32, bf16 and int8. The bits of an embedding must depend only on its text and on the instruction set of
+ * the CPU. In float32 and bf16, its values must agree with a double-precision reference. A weight view (a model whose weights belong to a trainer)
  * must give the embeddings of a model that owns equal weights. Other tests cover options, truncation, empty texts, and texts
  * that cannot be embedded.
  */
@@ -115,14 +115,15 @@ static void check_orders(const session *s, const float *want) {
 static void test_bits_depend_on_text_only(void **state) {
     (void)state;
     static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
-    for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++) {
+    static const aoe_dtype types[] = {AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_INT8};
+    for (int tier = 0; tier < 3 * ((int)test_best_tier() + 1); tier++) {
         aoe_model_options o;
         aoe_model_options_defaults(&o);
-        o.dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
+        o.dtype = types[tier % 3];
         float want[TEXTS * D];
         for (size_t threads = 1; threads <= 3; threads++)
             for (size_t k = 0; k < sizeof batch_tokens / sizeof *batch_tokens; k++) {
-                session s = session_create(test_context((aoei_tier)(tier / 2), threads), model_dir, &o, batch_tokens[k]);
+                session s = session_create(test_context((aoei_tier)(tier / 3), threads), model_dir, &o, batch_tokens[k]);
                 if (threads == 1 && k == 0)
                     embed(&s, texts, TEXTS, want, NULL);
                 check_orders(&s, want);
