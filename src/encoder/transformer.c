@@ -161,7 +161,7 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
     if (s->mode.training || lora->r)
         t->workspace = aoei_workspace_take(arena, linear_workspace(ctx, c, s->mode.type, n));
     if (s->mode.int8)
-        t->int8_rows = aoei_workspace_take(arena, aoei_int8_rows_bytes(n, largest_input(c)));
+        t->int8_rows = aoei_workspace_take(arena, aoei_int8_rows_bytes(n, largest_input(c) + AOEI_INT8_SPLIT_COLUMNS));
     if (!lora->r)
         return;
     t->low = aoei_workspace_take(arena, aoei_adapter_low_bytes(n, lora->r));

@@ -161,7 +161,7 @@ int aoei_layer_adapter(const aoei_layer *layer, size_t kind, aoei_adapter *a) {
 static aoei_tensor linear_input(const aoei_layer *layer, size_t kind, aoei_tensor x) {
     const aoei_tensor *w = &layer->w[kind];
     const int int8 = w->packed && w->packed_type == AOEI_I8;
-    return int8 && x.type != AOEI_I8 ? aoei_quantize_rows(layer->ctx, x, layer->s->int8_rows) : x;
+    return int8 && x.type != AOEI_I8 ? aoei_quantize_rows(layer->ctx, x, w->split, layer->s->int8_rows) : x;
 }
 
 void aoei_layer_linear(const aoei_layer *layer, size_t kind, aoei_tensor y, aoei_tensor x, const aoei_linear_epilogue *e) {

@@ -67,18 +67,18 @@ static inline vf vf_gelu(vf x) {
 }
 
 /* Returns x Phi(x) with an absolute error of at most 1e-4, for the epilogue of int8 matmuls, whose results are quantized again.
- * Phi(x) is 1/2 + x P(x^2), where x is limited to [-4.25, 4.25]. The polynomial P of degree 7 minimizes the largest error of x
- * Phi(x) under the condition Phi(4.25) = 1. */
+ * Phi(x) is max(1/2 + y P(y^2), 0), where y is x limited to [-4.25, 4.25]. The polynomial P of degree 7 minimizes the largest
+ * error of x Phi(x) under the condition Phi(4.25) = 1. In float32, 1/2 + y P(y^2) is -3e-7 for x <= -4.25, so Phi(x) is 0. */
 static inline vf vf_gelu_short(vf x) {
     const vf limit = vf_set1(4.25f), y = vf_min(vf_max(x, vf_set1(-4.25f)), limit), t = vf_mul(y, y);
     vf p = vf_fma(t, vf_set1(-0x1.d11c90p-31f), vf_set1(0x1.452992p-24f));
-    p = vf_fma(t, p, vf_set1(-0x1.8a6feep-19f));
+    p = vf_fma(t, p, vf_set1(-0x1.8a6fecp-19f));
     p = vf_fma(t, p, vf_set1(0x1.12d6ecp-14f));
     p = vf_fma(t, p, vf_set1(-0x1.ed107cp-11f));
     p = vf_fma(t, p, vf_set1(0x1.2f5c2ep-7f));
     p = vf_fma(t, p, vf_set1(-0x1.0c18f4p-4f));
     p = vf_fma(t, p, vf_set1(0x1.97fb6cp-2f));
-    return vf_mul(x, vf_fma(y, p, vf_set1(0.5f)));
+    return vf_mul(x, vf_max(vf_fma(y, p, vf_set1(0.5f)), vf_zero()));
 }
 
 /* Returns the derivative of x Phi(x), which is Phi(x) + x phi(x), where phi is the normal density. */

@@ -4,10 +4,13 @@
  */
 #include "model/packed_weights.h"
 
+#include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
+#include "encoder/transformer_state.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/pool.h"
@@ -23,9 +26,25 @@ int aoei_model_packs_int8(const aoe_model *m, size_t slot) {
            (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT != AOEI_LW_V;
 }
 
-/* Returns the size in bytes of the scales of a weight with `rows` rows, which precede its packed int8 copy. */
+/* Returns the number of further columns of split channels in the packed int8 copy of the weight in `slot`. The channels of the
+ * input of the up and gate layers are split, because the norm before these layers has a few channels of large magnitude. */
+static size_t split_columns(size_t slot) {
+    const size_t kind = (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT;
+    return kind == AOEI_LW_UP || kind == AOEI_LW_GATE ? AOEI_INT8_SPLIT_COLUMNS : 0;
+}
+
+static size_t aligned(size_t bytes) {
+    return (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN;
+}
+
+/* The memory of a packed int8 weight: scales [rows], then split, channels [n] and factors [cols] if there are split channels,
+ * then the packed copy. */
 static size_t scale_bytes(size_t rows) {
-    return (rows * sizeof(float) + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN;
+    return aligned(rows * sizeof(float));
+}
+
+static size_t split_bytes(size_t n, size_t cols) {
+    return n ? aligned(sizeof(aoei_int8_split)) + aligned(n * sizeof(uint32_t)) + aligned(cols * sizeof(float)) : 0;
 }
 
 /* Returns the size in bytes of the packed copy of the weight in `slot`, or 0 if this weight is not packed. */
@@ -35,7 +54,8 @@ static size_t packed_size(const aoe_model *m, size_t slot) {
     if (!d.linear || d.adapter)
         return 0;
     if (aoei_model_packs_int8(m, slot))
-        return scale_bytes(d.rows) + aoei_weight_packed_size(m->ctx, AOEI_I8, d.rows, d.cols);
+        return scale_bytes(d.rows) + split_bytes(split_columns(slot), d.cols) +
+               aoei_weight_packed_size(m->ctx, AOEI_I8, d.rows, d.cols + split_columns(slot));
     return aoei_weight_packed_size(m->ctx, m->type, d.rows, d.cols);
 }
 
@@ -82,29 +102,88 @@ static int quantize_weight(const aoe_model *m, size_t slot, const aoei_slot *d, 
     return 0;
 }
 
-/* Writes the packed int8 copy of the weight in `slot` to `memory`. If the weight is not stored as int8, writes its scales before
- * the copy, and the quantized weight exists only in packed form. */
+/* Returns the slot of the norm whose output is the input of the up and gate layers in the layer of `slot`. */
+static size_t norm_before_up(const aoei_encoder_config *c, size_t slot) {
+    const size_t kind = c->pre_norm || c->branch_norms ? AOEI_LW_NORM2 : c->second_norm ? AOEI_LW_NORM3 : AOEI_LW_NORM1;
+    return slot - (slot - AOEI_W_LAYERS) % AOEI_LW_COUNT + kind;
+}
+
+/* Returns the expected largest magnitude of channel k of the output of a norm: |bias| + 3 |weight|. */
+static double channel_magnitude(const aoe_model *m, size_t norm, size_t k) {
+    const float *weight = m->weights[norm].data, *bias = m->weights[norm + 1].data;
+    const double scale = (double)weight[k] + (m->config.norm_plus_one ? 1 : 0);
+    return 3 * fabs(scale) + (bias ? fabs((double)bias[k]) : 0);
+}
+
+/* Chooses the split channels of the weight in `slot`: each of n further columns is given to the channel with the largest
+ * magnitude per column. Writes the result to `memory`, which has split_bytes(n, cols) bytes. */
+static const aoei_int8_split *choose_split(const aoe_model *m, size_t slot, void *memory, size_t n, size_t cols) {
+    const size_t norm = norm_before_up(&m->config, slot);
+    aoei_int8_split *split = memory;
+    uint32_t *channels = (uint32_t *)(void *)((unsigned char *)memory + aligned(sizeof *split));
+    float *factors = (float *)(void *)((unsigned char *)channels + aligned(n * sizeof *channels));
+    size_t used = 0;
+    for (size_t k = 0; k < cols; k++)
+        factors[k] = 1; /* the number of columns, for now */
+    for (size_t i = 0; i < n; i++) {
+        size_t best = 0;
+        double largest = -1;
+        for (size_t k = 0; k < cols; k++) {
+            const double magnitude = channel_magnitude(m, norm, k) / (double)factors[k];
+            if (magnitude > largest) {
+                largest = magnitude;
+                best = k;
+            }
+        }
+        factors[best] += 1;
+    }
+    for (size_t k = 0; k < cols; k++) {
+        for (float copies = 1; copies < factors[k]; copies += 1)
+            channels[used++] = (uint32_t)k;
+        factors[k] = 1 / factors[k];
+    }
+    *split = (aoei_int8_split){.n = n, .channels = channels, .factors = factors};
+    return split;
+}
+
+/* Moves the rows of q [rows, cols] apart and appends the further columns of split channels to each of them. The capacity of q is
+ * [rows, cols + split->n]. */
+static void append_split_columns(int8_t *q, size_t rows, size_t cols, const aoei_int8_split *split) {
+    for (size_t r = rows; r-- > 0;) {
+        int8_t *to = q + r * (cols + split->n);
+        memmove(to, q + r * cols, cols);
+        for (size_t i = 0; i < split->n; i++)
+            to[cols + i] = to[split->channels[i]];
+    }
+}
+
+/* Writes the packed int8 copy of the weight in `slot` to `memory`, with its split channels and, if the weight is not stored as
+ * int8, its scales. */
 static int pack_int8(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
     aoei_tensor *w = &m->weights[slot];
     aoei_slot d;
     aoei_slot_describe(&m->config, slot, &d);
-    void *packed = (unsigned char *)memory + scale_bytes(d.rows);
-    if (d.cols > AOEI_INT8_MAX_K)
+    const int stored = w->type == AOEI_I8 && w->data && !aoei_adapter_slot(&m->config, slot);
+    const size_t n = split_columns(slot);
+    unsigned char *at = (unsigned char *)memory + scale_bytes(d.rows);
+    if (d.cols + n > AOEI_INT8_MAX_K)
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: options.dtype int8 does not support linear layers of more than %zu inputs, but '%s' has %zu; use "
                          "f32, bf16 or auto",
-                         m->files.dir, AOEI_INT8_MAX_K, d.name, d.cols);
-    if (w->type == AOEI_I8 && w->data && !aoei_adapter_slot(&m->config, slot)) {
-        aoei_weight_pack(m->ctx, AOEI_I8, w, packed);
-        return 0;
-    }
-    int8_t *quantized = aoei_malloc_array(d.rows, d.cols);
+                         m->files.dir, AOEI_INT8_MAX_K - n, d.name, d.cols);
+    int8_t *quantized = aoei_malloc_array(d.rows, d.cols + n);
     if (!quantized)
-        return aoei_fail_nomem(err, d.rows * d.cols);
-    const int rc = quantize_weight(m, slot, &d, quantized, memory, err);
+        return aoei_fail_nomem(err, d.rows * (d.cols + n));
+    if (stored)
+        memcpy(quantized, w->data, d.rows * d.cols);
+    const int rc = stored ? 0 : quantize_weight(m, slot, &d, quantized, memory, err);
     if (!rc) {
-        *w = aoei_tensor_wrap_typed(AOEI_I8, quantized, memory, d.rows, d.cols);
-        aoei_weight_pack(m->ctx, AOEI_I8, w, packed);
+        const aoei_int8_split *split = n ? choose_split(m, slot, at, n, d.cols) : NULL;
+        if (split)
+            append_split_columns(quantized, d.rows, d.cols, split);
+        *w = aoei_tensor_wrap_typed(AOEI_I8, quantized, stored ? w->scale : memory, d.rows, d.cols + n);
+        w->split = split;
+        aoei_weight_pack(m->ctx, AOEI_I8, w, at + split_bytes(n, d.cols));
         w->data = NULL;
     }
     aoei_free(quantized);

@@ -3,6 +3,10 @@
  */
 #include "nn/int8_rows.h"
 
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
 #include "base/alloc.h"
 #include "kernels/kernel_table.h"
 
@@ -12,7 +16,8 @@
 typedef struct quantize_job {
     const aoe_context *ctx;
     aoei_tensor x;      /* [N, cols] input, float32 or bf16 */
-    aoei_tensor values; /* [N, cols] output, int8 */
+    aoei_tensor values; /* [N, cols or cols + split->n] output, int8 */
+    const aoei_int8_split *split; /* split channels; NULL: none */
     float *scales;      /* [N] output */
 } quantize_job;
 
@@ -21,15 +26,51 @@ static size_t scale_bytes(size_t n) {
     return (n * sizeof(float) + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN;
 }
 
+/* Sets the values of the columns of split channels in the row q, whose values before quantization are x and whose scale is
+ * `scale`. cols: number of channels. */
+static void fill_split(int8_t *q, const float *x, const aoei_int8_split *split, float scale, size_t cols) {
+    for (size_t i = 0, end; i < split->n; i = end) {
+        const size_t channel = split->channels[i];
+        for (end = i + 1; end < split->n && split->channels[end] == channel;)
+            end++;
+        const int n = (int)(end - i) + 1, limit = 127 * n;
+        const float ratio = scale > 0 ? x[channel] / scale : 0;
+        const int v = (int)lrintf(ratio < (float)-limit ? (float)-limit : ratio > (float)limit ? (float)limit : ratio);
+        q[channel] = (int8_t)(v / n);
+        for (int k = 1; k < n; k++)
+            q[cols + i + (size_t)k - 1] = (int8_t)(v * (k + 1) / n - v * k / n);
+    }
+}
+
+/* Quantizes row r with split channels. row: [2 cols] buffer. Returns the scale. */
+static float quantize_split(const quantize_job *j, size_t r, float *row) {
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
+    const size_t cols = j->x.cols;
+    int8_t *to = aoei_tensor_at(j->values, r, 0);
+    const void *from = aoei_tensor_at(j->x, r, 0);
+    if (j->x.type == AOEI_BF16)
+        k->from_bf16(row, from, cols);
+    else
+        memcpy(row, from, cols * sizeof *row);
+    k->mul_f32(row + cols, row, j->split->factors, cols);
+    const float scale = k->quantize_f32(to, row + cols, cols);
+    fill_split(to, row, j->split, scale, cols);
+    return scale;
+}
+
 static void quantize_task(void *arg, size_t task, size_t worker) {
-    (void)worker;
     const quantize_job *j = arg;
     const aoei_kernels *k = aoei_kernels_of(j->ctx);
     const size_t first = task * ROWS, end = j->x.rows - first < ROWS ? j->x.rows : first + ROWS;
     for (size_t r = first; r < end; r++) {
         int8_t *to = aoei_tensor_at(j->values, r, 0);
         const void *from = aoei_tensor_at(j->x, r, 0);
-        j->scales[r] = j->x.type == AOEI_BF16 ? k->quantize_bf16(to, from, j->x.cols) : k->quantize_f32(to, from, j->x.cols);
+        if (j->split)
+            j->scales[r] = quantize_split(j, r, aoei_worker_scratch(j->ctx, worker));
+        else if (j->x.type == AOEI_BF16)
+            j->scales[r] = k->quantize_bf16(to, from, j->x.cols);
+        else
+            j->scales[r] = k->quantize_f32(to, from, j->x.cols);
     }
 }
 
@@ -37,12 +78,14 @@ size_t aoei_int8_rows_bytes(size_t n, size_t cols) {
     return scale_bytes(n) + n * cols;
 }
 
-aoei_tensor aoei_quantize_rows(const aoe_context *ctx, aoei_tensor x, aoei_tensor workspace) {
+aoei_tensor aoei_quantize_rows(const aoe_context *ctx, aoei_tensor x, const aoei_int8_split *split, aoei_tensor workspace) {
     float *scales = aoei_f32(workspace);
+    assert(!split || 2 * x.cols <= AOEI_WORKER_SCRATCH);
     quantize_job j = {.ctx = ctx,
                       .x = x,
                       .values = aoei_tensor_wrap_typed(AOEI_I8, (unsigned char *)workspace.data + scale_bytes(x.rows), scales,
-                                                       x.rows, x.cols),
+                                                       x.rows, x.cols + (split ? split->n : 0)),
+                      .split = split,
                       .scales = scales};
     aoei_parallel_for(ctx->pool, (x.rows + ROWS - 1) / ROWS, quantize_task, &j);
     return j.values;

@@ -8,10 +8,20 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "aoe.h"
 #include "base/arena.h"
 #include "kernels/kernels.h"
+
+/* Channels (columns) of the input of an int8 linear layer that occupy several columns of the quantized input and of the packed
+ * weight. Channel k occupies column k and one further column for each time it occurs in `channels`; the further columns follow
+ * the last channel. The int8 values of its columns are added up, so they represent magnitudes up to 127 scales per column. */
+typedef struct aoei_int8_split {
+    size_t n;                 /* number of further columns */
+    const uint32_t *channels; /* [n] channels in ascending order */
+    const float *factors;     /* [cols] 1 / (number of columns of the channel) */
+} aoei_int8_split;
 
 typedef struct aoei_tensor {
     void *data; /* [rows, cols] elements of `type`; element (r, c) has the index r * ld + c; NULL: the tensor is absent */
@@ -21,6 +31,7 @@ typedef struct aoei_tensor {
     const float *scale; /* [rows] scale of each row, if type is AOEI_I8; otherwise NULL */
     /* packed form of a weight [out, in] for y = x w^T, for the instruction set of the context; NULL: not packed */
     void *packed;
+    const aoei_int8_split *split; /* split channels of the packed form for int8 inputs; NULL: none */
     aoei_dtype type;        /* element type, AOEI_F32 by default */
     aoei_dtype packed_type; /* type of the inputs x for which `packed` was computed; unused if `packed` is NULL */
 } aoei_tensor;

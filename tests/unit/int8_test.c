@@ -73,7 +73,7 @@ static void compute(const aoe_context *ctx, const layer *l, aoei_tensor w, float
     float *memory = aoei_aligned(aoei_int8_rows_bytes(n, IN));
     assert_non_null(memory);
     const aoei_tensor workspace = aoei_tensor_wrap(memory, 1, aoei_int8_rows_bytes(n, IN) / sizeof(float));
-    const aoei_tensor x = aoei_quantize_rows(ctx, aoei_tensor_wrap(l->x + first * IN, n, IN), workspace);
+    const aoei_tensor x = aoei_quantize_rows(ctx, aoei_tensor_wrap(l->x + first * IN, n, IN), NULL, workspace);
     const aoei_linear_epilogue e = {.residual = aoei_tensor_wrap(l->residual + first * OUT, n, OUT)};
     assert_int_equal(x.type, AOEI_I8);
     aoei_linear_forward(ctx, aoei_tensor_wrap(y + first * OUT, n, OUT), x, w, aoei_tensor_wrap(l->bias, 1, OUT), &e);
