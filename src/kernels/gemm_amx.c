@@ -599,8 +599,8 @@ static size_t max_blocks(const aoei_gemm_args *g, size_t steps) {
     return fit >= MIN_BLOCKS ? min_size(wanted, fit) : wanted;
 }
 
-/* Computes the matmul g of operands of the type `type`, where g->K is at least 1. packed_panel is the distance between packed panels of B in words; it can be
- * larger than the steps of g need, because g can be a piece of a longer matmul. */
+/* Computes the matmul g of operands of the type `type`, where g->K is at least 1. packed_panel is the distance between packed
+ * panels of B in words; it can be larger than the steps of g need, because g can be a piece of a longer matmul. */
 static void run(const aoei_gemm_args *g, aoei_dtype type, size_t packed_panel, float *scratch) {
     const size_t steps = ceil_div(g->K, step_elements(type)), most = max_blocks(g, steps), M_blocks = ceil_div(g->M, BLOCK);
     const size_t each = ceil_div(M_blocks, ceil_div(M_blocks, most)) * BLOCK;
@@ -630,11 +630,12 @@ static void run(const aoei_gemm_args *g, aoei_dtype type, size_t packed_panel, f
 
 /* Returns 1 if running sums may be stored in C: C is float32, and the epilogue changes nothing. */
 static int is_plain(const aoei_gemm_args *g) {
-    return g->c_type == AOEI_F32 && !g->a_scale && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate && !g->residual;
+    return g->c_type == AOEI_F32 && !g->a_scale && g->scale == 1 && !g->bias && g->activation == AOEI_IDENTITY && !g->gate &&
+           !g->residual;
 }
 
-/* Computes the bf16 matmul g. If an M-block would exceed the limit A_STEPS and running sums may be stored in C, divides the range of
- * k into pieces with about equal numbers of steps. */
+/* Computes the bf16 matmul g. If an M-block would exceed the limit A_STEPS and running sums may be stored in C, divides the
+ * range of k into pieces with about equal numbers of steps. */
 static void run_pieces(const aoei_gemm_args *g, float *scratch) {
     const size_t steps = ceil_div(g->K, STEP), panel = steps * STEP_WORDS;
     const size_t pieces = is_plain(g) && wanted_blocks(g) * steps > A_STEPS ? ceil_div(steps, SPILL_STEPS) : 1;

@@ -13,11 +13,11 @@ static inline vf dot_pairs(vf x, vf b, vf sum) {
     return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(x), (__m512bh)_mm512_castps_si512(b));
 }
 
-#define GEMM_STEP(x, b, sum) dot_pairs(x, b, sum)
+#define GEMM_STEP(x, b, sum)  dot_pairs(x, b, sum)
 #define GEMM_START(t, offset) vf_zero()
-#define GEMM_SYMBOL2(op)     aoei_##op##_avx512bf16
-#define GEMM_SYMBOL(op)      GEMM_SYMBOL2(op)
-#define GEMM_EPILOGUE        aoei_gemm_epilogue_avx512
+#define GEMM_SYMBOL2(op)      aoei_##op##_avx512bf16
+#define GEMM_SYMBOL(op)       GEMM_SYMBOL2(op)
+#define GEMM_EPILOGUE         aoei_gemm_epilogue_avx512
 #include "kernels/gemm_simd.h"
 
 #define GEMM_OP          gemm_bf16

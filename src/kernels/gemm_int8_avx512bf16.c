@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * int8 matmul kernels for AVX512-VNNI. Every CPU with AVX512-BF16 has these instructions. Operands are packed as words of
- * four elements with adjacent k. The instruction vpdpbusd multiplies four uint8 values by four int8 values and adds the products
- * to an int32 sum, without saturation. 128 is added to each element of A when it is packed. The sum of a column therefore starts
- * from -128 times the sum of the column of B.
+ * four elements with adjacent k. The instruction vpdpbusd multiplies four uint8 values by four int8 values and adds the
+ * products to an int32 sum, without saturation. 128 is added to each element of A when it is packed. The sum of a column
+ * therefore starts from -128 times the sum of the column of B.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * int8 matmul kernels in portable C. An element is packed as one int32 value in a 32-bit word. The tests compare the kernels for
- * other instruction sets with these kernels. Words are copied with memcpy, because the memory of words has the type float.
+ * int8 matmul kernels in portable C. An element is packed as one int32 value in a 32-bit word. The tests compare the kernels
+ * for other instruction sets with these kernels. Words are copied with memcpy, because the memory of words has the type float.
  */
 #include "kernels/gemm_block.h"
 

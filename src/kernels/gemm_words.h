@@ -14,7 +14,7 @@
 typedef enum word_kind {
     WORD_F32,     /* a float32: an unchanged float32 element, or a bf16 element converted to float32 */
     WORD_ROUNDED, /* a float32: a float32 element rounded to bf16 and converted back */
-    WORD_PAIR, /* two bf16 elements that are adjacent along k; the lower half of the word is the element with the smaller k */
+    WORD_PAIR,  /* two bf16 elements that are adjacent along k; the lower half of the word is the element with the smaller k */
     WORD_INT16, /* two int8 elements that are adjacent along k, converted to int16, in the order of WORD_PAIR */
     WORD_INT8   /* four int8 elements that are adjacent along k; the lowest byte is the element with the smallest k */
 } word_kind;

@@ -62,21 +62,21 @@ typedef enum aoei_activation {
  *     gate (backward pass):    C = round(f * activation'(gate) + residual)
  * If accumulate is 1, scale must be 1, activation must be AOEI_IDENTITY, and bias, pre, gate and residual must be NULL. */
 typedef struct aoei_gemm_args {
-    size_t M, N, K;      /* shapes: C is [M,N], A is [M,K], B is [K,N] */
-    const void *a;       /* A[m][k] = a[m * a_row + k * a_col] */
-    size_t a_row, a_col; /* distances between rows and between columns of A */
-    const void *b;       /* B[k][n] = b[k * b_row + n * b_col]; unused if packed is not NULL */
-    size_t b_row, b_col; /* distances between rows and between columns of B */
-    const void *packed;  /* B as packed by the op gemm_f32_pack, gemm_bf16_pack or gemm_int8_pack of the same tier; NULL: B is
-                            not packed */
-    void *c;             /* C[m][n] = c[m * c_row + n] */
-    size_t c_row;        /* distance between rows of C */
-    aoei_dtype c_type;   /* type of C, pre, gate and residual; AOEI_F32 for gemm_f32 */
+    size_t M, N, K;       /* shapes: C is [M,N], A is [M,K], B is [K,N] */
+    const void *a;        /* A[m][k] = a[m * a_row + k * a_col] */
+    size_t a_row, a_col;  /* distances between rows and between columns of A */
+    const void *b;        /* B[k][n] = b[k * b_row + n * b_col]; unused if packed is not NULL */
+    size_t b_row, b_col;  /* distances between rows and between columns of B */
+    const void *packed;   /* B as packed by the op gemm_f32_pack, gemm_bf16_pack or gemm_int8_pack of the same tier; NULL: B is
+                             not packed */
+    void *c;              /* C[m][n] = c[m * c_row + n] */
+    size_t c_row;         /* distance between rows of C */
+    aoei_dtype c_type;    /* type of C, pre, gate and residual; AOEI_F32 for gemm_f32 */
     const float *a_scale; /* [M] scales of the rows of A; only for gemm_int8, otherwise NULL */
     const float *b_scale; /* [N] scales of the columns of B; only for gemm_int8, otherwise NULL */
     int accumulate;       /* 1: the sums start from the stored C, which must be float32 */
-    float scale;         /* factor of every sum; 1: no scaling */
-    const float *bias;   /* [N] bias, added to every row; NULL: no bias */
+    float scale;          /* factor of every sum; 1: no scaling */
+    const float *bias;    /* [N] bias, added to every row; NULL: no bias */
     aoei_activation activation; /* activation function, applied after the bias */
     void *pre;                  /* output, [M,N] of the type of C: values before the activation; NULL: not stored */
     size_t pre_row;             /* distance between rows of pre */

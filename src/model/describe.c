@@ -56,5 +56,6 @@ void aoe_model_describe(const aoe_model *m, char *text, size_t size) {
     const int bf16 = m->type == AOEI_BF16;
     const char *type = m->int8 ? (bf16 ? "int8 and bf16" : "int8 and f32") : (bf16 ? "bf16" : "f32");
     snprintf(text, size, "pooling: %s (%s); dtype: %s (%s); CPU tier: %s (%s)", aoe_pooling_name(m->settings.pooling),
-             pooling_reason(m, pooling, sizeof pooling), type, dtype_reason(m, dtype, sizeof dtype), aoei_tier_name(m->ctx->tier), tier_reason(tier, sizeof tier));
+             pooling_reason(m, pooling, sizeof pooling), type, dtype_reason(m, dtype, sizeof dtype),
+             aoei_tier_name(m->ctx->tier), tier_reason(tier, sizeof tier));
 }

@@ -224,8 +224,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     m->type = aoei_context_type(ctx, o->dtype);
     m->dtype_option = o->dtype;
     if ((rc = read_directory(m, dir, o, mode, err)) || (rc = set_int8(m, o, mode, err)) ||
-        (rc = load_weights_and_tokenizer(m, mode, o, err)) ||
-        (mode->packed && (rc = aoei_model_pack(m, err)))) {
+        (rc = load_weights_and_tokenizer(m, mode, o, err)) || (mode->packed && (rc = aoei_model_pack(m, err)))) {
         aoe_model_close(m);
         return rc;
     }

@@ -146,8 +146,8 @@ static const aoei_int8_split *choose_split(const aoe_model *m, size_t slot, void
     return split;
 }
 
-/* Moves the rows of q [rows, cols] apart and appends the further columns of split channels to each of them. The capacity of q is
- * [rows, cols + split->n]. */
+/* Moves the rows of q [rows, cols] apart and appends the further columns of split channels to each of them. The capacity of q
+ * is [rows, cols + split->n]. */
 static void append_split_columns(int8_t *q, size_t rows, size_t cols, const aoei_int8_split *split) {
     for (size_t r = rows; r-- > 0;) {
         int8_t *to = q + r * (cols + split->n);

@@ -28,7 +28,8 @@ void aoei_multiply(const aoe_context *ctx, aoei_dtype type, aoei_gemm_args *g, a
  * 64. */
 size_t aoei_weight_packed_size(const aoe_context *ctx, aoei_dtype type, size_t out, size_t in);
 /* Packs the weight *w into `memory`, which has aoei_weight_packed_size bytes, for inputs of data type `type`. If `type` is
- * AOEI_I8, w must be int8. Sets w->packed and w->packed_type. memory is aligned to 64 bytes. The caller owns it and frees it after the last use of the weight. */
+ * AOEI_I8, w must be int8. Sets w->packed and w->packed_type. memory is aligned to 64 bytes. The caller owns it and frees it
+ * after the last use of the weight. */
 void aoei_weight_pack(const aoe_context *ctx, aoei_dtype type, aoei_tensor *w, void *memory);
 
 #endif

@@ -15,10 +15,10 @@
 /* Arguments of the tasks, each of which quantizes ROWS rows. */
 typedef struct quantize_job {
     const aoe_context *ctx;
-    aoei_tensor x;      /* [N, cols] input, float32 or bf16 */
-    aoei_tensor values; /* [N, cols or cols + split->n] output, int8 */
+    aoei_tensor x;                /* [N, cols] input, float32 or bf16 */
+    aoei_tensor values;           /* [N, cols or cols + split->n] output, int8 */
     const aoei_int8_split *split; /* split channels; NULL: none */
-    float *scales;      /* [N] output */
+    float *scales;                /* [N] output */
 } quantize_job;
 
 /* Returns the size in bytes of n scales, rounded up so that the rows after them start at a cache line. */

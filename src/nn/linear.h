@@ -29,8 +29,8 @@ typedef struct aoei_linear_epilogue {
 /* Computes y[N, O] = x[N, I] w[O, I]^T + b[1, O]. b may be absent, and e may be NULL. y is float32 or has the type of x. x and
  * y may be column views. w may have any type. If w has a packed form for inputs of the type of x, the function uses the packed
  * form. Otherwise, if the types of w and x differ, the function needs e->workspace.
- * If x is int8 (aoei_quantize_rows), y is float32 or bf16, w must be int8 and have a packed form for int8 inputs, and e->adapter
- * must be NULL. */
+ * If x is int8 (aoei_quantize_rows), y is float32 or bf16, w must be int8 and have a packed form for int8 inputs, and
+ * e->adapter must be NULL. */
 void aoei_linear_forward(const aoe_context *ctx, aoei_tensor y, aoei_tensor x, aoei_tensor w, aoei_tensor b,
                          const aoei_linear_epilogue *e);
 

@@ -32,8 +32,8 @@ typedef struct aoei_tensor {
     /* packed form of a weight [out, in] for y = x w^T, for the instruction set of the context; NULL: not packed */
     void *packed;
     const aoei_int8_split *split; /* split channels of the packed form for int8 inputs; NULL: none */
-    aoei_dtype type;        /* element type, AOEI_F32 by default */
-    aoei_dtype packed_type; /* type of the inputs x for which `packed` was computed; unused if `packed` is NULL */
+    aoei_dtype type;              /* element type, AOEI_F32 by default */
+    aoei_dtype packed_type;       /* type of the inputs x for which `packed` was computed; unused if `packed` is NULL */
 } aoei_tensor;
 
 /* Returns an uninitialized float32 tensor. */

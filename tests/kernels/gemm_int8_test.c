@@ -35,8 +35,8 @@ typedef struct product {
     size_t M, N, K, a_row, c_row;
     epilogue e;
     test_span a_span, b_span, packed, a_scale, b_scale, bias, residual;
-    const int8_t *a, *b;  /* A [M][a_row], and B transposed [N][K] */
-    size_t bytes;         /* size of the packed form of B */
+    const int8_t *a, *b;    /* A [M][a_row], and B transposed [N][K] */
+    size_t bytes;           /* size of the packed form of B */
     unsigned char *c, *pre; /* [M][c_row] elements of e.c_type, owned */
 } product;
 
@@ -160,7 +160,8 @@ static void run(const product *p, const aoei_gemm_args *g) {
 }
 
 static void pack(const product *p, void *packed) {
-    for (size_t n = 0; n < p->N; n += 2 * AOEI_GEMM_PANEL) { /* the columns are packed in several calls, as by several threads */
+    for (size_t n = 0; n < p->N;
+         n += 2 * AOEI_GEMM_PANEL) { /* the columns are packed in several calls, as by several threads */
         const size_t end = p->N - n < 2 * AOEI_GEMM_PANEL ? p->N : n + 2 * AOEI_GEMM_PANEL;
 #if AOEI_X86_64
         if (emulated) {

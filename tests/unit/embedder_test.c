@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: threads emulated
- * Tests the embedder in float32, bf16 and int8. The bits of an embedding must depend only on its text and on the instruction set of
- * the CPU. In float32 and bf16, its values must agree with a double-precision reference. A weight view (a model whose weights belong to a trainer)
- * must give the embeddings of a model that owns equal weights. Other tests cover options, truncation, empty texts, and texts
- * that cannot be embedded.
+ * Tests the embedder in float32, bf16 and int8. The bits of an embedding must depend only on its text and on the instruction
+ * set of the CPU. In float32 and bf16, its values must agree with a double-precision reference. A weight view (a model whose
+ * weights belong to a trainer) must give the embeddings of a model that owns equal weights. Other tests cover options,
+ * truncation, empty texts, and texts that cannot be embedded.
  */
 #include <math.h>
 #include <stdio.h>

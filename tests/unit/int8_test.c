@@ -107,6 +107,46 @@ static void linear_layer(void **state) {
     free(l);
 }
 
+/* The int8 values of the columns of a split channel must add up to the value of the channel in units of the scale. */
+static void split_channels(void **state) {
+    (void)state;
+    static const uint32_t channels[] = {2, 5, 5, 5, 5, 7};
+    enum { CHANNELS = 9, FURTHER = sizeof channels / sizeof *channels };
+    float x[3 * CHANNELS], factors[CHANNELS];
+    int columns[CHANNELS];
+    for (size_t k = 0; k < CHANNELS; k++)
+        columns[k] = 1;
+    for (size_t i = 0; i < FURTHER; i++)
+        columns[channels[i]]++;
+    for (size_t k = 0; k < CHANNELS; k++)
+        factors[k] = 1 / (float)columns[k];
+    for (size_t i = 0; i < 3 * CHANNELS; i++)
+        x[i] = sinf((float)(7 * i + 1)) * (i % CHANNELS == 5 ? 5.0f : 1.0f) * (i < 2 * CHANNELS ? 1.0f : 0.0f);
+    x[CHANNELS + 5] = -1000; /* the largest magnitude in units of the number of columns */
+    const aoei_int8_split split = {FURTHER, channels, factors};
+    aoe_context *ctx = tiny_context(2);
+    float *memory = aoei_aligned(aoei_int8_rows_bytes(3, CHANNELS + FURTHER));
+    assert_non_null(memory);
+    const aoei_tensor q = aoei_quantize_rows(ctx, aoei_tensor_wrap(x, 3, CHANNELS), &split, aoei_tensor_wrap(memory, 1, 1));
+    assert_true(q.cols == CHANNELS + FURTHER && q.rows == 3);
+    for (size_t r = 0; r < 3; r++) {
+        const int8_t *row = aoei_tensor_at(q, r, 0);
+        float most = 0;
+        int sum[CHANNELS];
+        for (size_t k = 0; k < CHANNELS; k++) {
+            most = fmaxf(most, fabsf(x[r * CHANNELS + k]) * factors[k]);
+            sum[k] = row[k];
+        }
+        for (size_t i = 0; i < FURTHER; i++)
+            sum[channels[i]] += row[CHANNELS + i];
+        assert_true(q.scale[r] == most / 127.0f);
+        for (size_t k = 0; k < CHANNELS; k++)
+            assert_true(fabsf((float)sum[k] * q.scale[r] - x[r * CHANNELS + k]) <= 0.501f * q.scale[r]);
+    }
+    aoei_aligned_free(memory);
+    aoe_context_destroy(ctx);
+}
+
 /* ---- models */
 
 enum { TEXTS = 8 };
@@ -152,9 +192,9 @@ static double lowest_cosine(const float *x, const float *y, size_t dims) {
 }
 
 static void (*const kinds[])(aoei_encoder_config *) = {
-    NULL,         tiny_roberta,   tiny_mpnet,      tiny_deberta, tiny_jina_code, tiny_jina_bert, tiny_llama, tiny_mistral,
-    tiny_qwen2,   tiny_qwen3,     tiny_gemma3,     tiny_modernbert, tiny_distilbert, tiny_camembert, tiny_electra, tiny_albert,
-    tiny_gte,     tiny_new,       tiny_nomic,      tiny_nomic_fused};
+    NULL,         tiny_roberta, tiny_mpnet, tiny_deberta, tiny_jina_code,  tiny_jina_bert,  tiny_llama,
+    tiny_mistral, tiny_qwen2,   tiny_qwen3, tiny_gemma3,  tiny_modernbert, tiny_distilbert, tiny_camembert,
+    tiny_electra, tiny_albert,  tiny_gte,   tiny_new,     tiny_nomic,      tiny_nomic_fused};
 
 /* Embeddings of every architecture in int8 must be close to those in float32. */
 static void architectures(void **state) {
@@ -261,8 +301,8 @@ static void rejections(void **state) {
 
 int main(void) {
     test_use_memory();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(linear_layer),   cmocka_unit_test(architectures),
-                                       cmocka_unit_test(quantized_weights), cmocka_unit_test(automatic_type),
-                                       cmocka_unit_test(rejections)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(linear_layer),   cmocka_unit_test(split_channels),
+                                       cmocka_unit_test(architectures),  cmocka_unit_test(quantized_weights),
+                                       cmocka_unit_test(automatic_type), cmocka_unit_test(rejections)};
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
