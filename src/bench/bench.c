@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Measures the speed of an encoder of a given shape with random weights. No files are read. A benchmark measures one of three
  * operations:
- * - Inference: the forward pass and the pooling. The weights are packed once, as in aoe_model_open.
+ * - Inference: the forward pass and the pooling. The weights are packed once, as in aoe_model_open. If the linear layers are
+ *   computed in int8, the weights are quantized when they are packed.
  * - A training step: the forward pass with dropout, the default objectives, the backward pass and AdamW.
  * - A step of masked-LM pretraining.
  */
@@ -19,13 +20,15 @@
 #include "encoder/ran.h"
 #include "encoder/shapes.h"
 #include "encoder/slots.h"
+#include "model/model.h"
+#include "model/packed_weights.h"
 #include "nn/batch.h"
 #include "nn/dtype.h"
-#include "nn/gemm.h"
 #include "nn/optimizer.h"
 #include "train/mlm_step.h"
 #include "train/pair_step.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +57,9 @@ typedef struct aoei_bench {
     aoei_pair_step step;        /* training: parameters, activations and batch */
     aoei_mlm_step mlm;          /* pretraining: parameters, activations and batch */
     aoei_params params;         /* inference: weights */
-    aoei_arena arena;           /* inference: memory of parameters, activations and packed weights; owned */
+    aoe_model model;            /* inference: model over `params`, which owns only the packed weights */
+    char name[16];              /* name of the model in error messages */
+    aoei_arena arena;           /* inference: memory of parameters and activations; owned */
     aoei_encoder_state state;   /* inference: activations */
     aoei_batch_buffer buffer;   /* inference: token ids */
     aoei_tensor pooled;         /* inference: [texts, hidden] embeddings */
@@ -83,9 +88,9 @@ static int check(bench *b, aoe_error *err) {
         return aoei_fail(
             err, AOE_EARG,
             "options.texts must be positive, and an even number in training mode; options.runs must be at least %d", MIN_RUNS);
-    if (o->dtype == AOE_DTYPE_INT8)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "options.dtype int8 is not supported by the benchmark; use f32, bf16 or auto");
-    const int code = aoei_shape_checked(&b->config, &o->shape, err);
+    int code = aoei_shape_checked(&b->config, &o->shape, err);
+    if (!code && o->dtype == AOE_DTYPE_INT8)
+        code = aoei_model_int8_check(&b->config, o->mode == AOE_BENCH_INFER, b->name, err);
     if (code)
         return code;
     reduce_shape(b);
@@ -149,16 +154,7 @@ static int lay_out_inference(bench *b, aoei_arena *arena, aoe_error *err) {
     if (code)
         return code;
     b->pooled = aoei_tensor_take(arena, b->o->texts, b->config.hidden);
-    for (size_t s = 0; s < b->params.n_slots; s++) {
-        aoei_slot d;
-        aoei_slot_describe(&b->config, s, &d);
-        void *packed = d.linear ? aoei_arena_take(arena, aoei_weight_packed_size(b->ctx, b->type, d.rows, d.cols)) : NULL;
-        if (packed) {
-            b->params.values[s].packed = packed;
-            b->params.values[s].packed_type = b->type;
-        }
-    }
-    const aoei_encoder_mode mode = {.type = b->type};
+    const aoei_encoder_mode mode = {.type = b->type, .int8 = b->o->dtype == AOE_DTYPE_INT8};
     return aoei_encoder_layout(&b->state, b->ctx, &b->config, arena, b->tokens, b->o->texts, b->longest, mode, err);
 }
 
@@ -174,9 +170,15 @@ static int create_inference(bench *b, aoe_error *err) {
         code = aoei_batch_buffer_create(&b->buffer, b->tokens, b->o->texts, err);
     if (!code)
         code = randomize(b, &b->params, err);
-    if (!code)
-        aoei_params_pack(b->ctx, &b->params);
-    return code;
+    if (code)
+        return code;
+    b->model.ctx = b->ctx;
+    b->model.config = b->config;
+    b->model.type = b->type;
+    b->model.int8 = b->o->dtype == AOE_DTYPE_INT8;
+    b->model.files.dir = b->name;
+    b->model.weights = b->params.values;
+    return aoei_model_pack(&b->model, err);
 }
 
 /* Initializes the parameters for training: random values, and zero for moments and gradients. */
@@ -279,6 +281,7 @@ int aoei_bench_create(aoei_bench **out, aoe_context *ctx, const aoe_bench_option
     b->ctx = ctx;
     b->options = *o;
     b->o = &b->options;
+    snprintf(b->name, sizeof b->name, "options.shape");
     b->type = aoei_context_type(ctx, o->dtype);
     int code = check(b, err);
     if (!code)
@@ -304,6 +307,7 @@ void aoei_bench_destroy(aoei_bench *b) {
     aoei_mlm_step_destroy(&b->mlm);
     aoei_batch_buffer_destroy(&b->buffer);
     aoei_arena_destroy(&b->arena);
+    aoei_aligned_free(b->model.memory.packed);
     aoei_free(b->labels);
     aoei_free(b);
 }
@@ -347,7 +351,7 @@ static int measure(bench *b, aoe_bench_result *result, aoe_error *err) {
         result->tokens_per_second = (double)b->tokens / median;
         result->tflops = operations(b) / median / 1e12;
         result->peak_rss_mb = (double)aoei_peak_rss_bytes() / 1e6;
-        result->dtype = aoei_public_dtype(b->type);
+        result->dtype = aoei_public_dtype(b->model.int8 ? AOEI_I8 : b->type);
     }
     aoei_free(seconds);
     return code;

@@ -196,16 +196,8 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
 static int set_int8(aoe_model *m, const aoe_model_options *o, const aoei_open_mode *mode, aoe_error *err) {
     if (o->dtype != AOE_DTYPE_INT8 || mode->rows_from_file || mode->words != AOE_POOLING_AUTO)
         return AOE_OK;
-    if (!mode->packed)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "options.dtype int8 is supported only for inference, not for training; use f32, bf16 or auto");
-    if (!m->config.arch->encoder->int8)
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: options.dtype int8 is supported only for transformers, but the architecture of this model is "
-                         "%s; use f32, bf16 or auto",
-                         m->files.dir, m->config.arch->model_type);
     m->int8 = 1;
-    return AOE_OK;
+    return aoei_model_int8_check(&m->config, mode->packed, m->files.dir, err);
 }
 
 int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, const aoe_model_options *o,

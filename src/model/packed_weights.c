@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "encoder/arch.h"
+#include "encoder/encoder_ops.h"
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
 #include "encoder/transformer_state.h"
@@ -20,6 +22,18 @@
 
 #define BLOCK ((size_t)1 << 20) /* approximate number of elements that are read at a time to be quantized */
 #define ROWS  ((size_t)16)      /* rows that a task quantizes */
+
+int aoei_model_int8_check(const aoei_encoder_config *c, int inference, const char *name, aoe_error *err) {
+    if (!inference)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "options.dtype int8 is supported only for inference, not for training; use f32, bf16 or auto");
+    if (!c->arch->encoder->int8)
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: options.dtype int8 is supported only for transformers, but the architecture of this model is "
+                         "%s; use f32, bf16 or auto",
+                         name, c->arch->model_type);
+    return AOE_OK;
+}
 
 int aoei_model_packs_int8(const aoe_model *m, size_t slot) {
     return m->int8 && slot >= AOEI_W_LAYERS && slot < aoei_head_slot(&m->config, 0) &&

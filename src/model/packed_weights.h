@@ -7,6 +7,9 @@
 
 #include "model/model.h"
 
+/* Checks that a model of the configuration c can be computed in int8. inference: 0: the model is opened for training. name: the
+ * model, for the error message. Errors: AOE_EUNSUPPORTED. */
+int aoei_model_int8_check(const aoei_encoder_config *c, int inference, const char *name, aoe_error *err);
 /* Returns 1 if the packed copy of the linear weight in `slot` is an operand of int8 matmuls: the linear layers of the model are
  * computed in int8, and the weight belongs to a layer and is not that of the values of attention. The errors of values are not
  * reduced by a softmax or by a residual, so values are computed in the type of the activations (docs/numerics.md). */

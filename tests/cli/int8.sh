@@ -27,6 +27,7 @@ cmp small.tsv large.tsv
 echo "other commands"
 printf 'a dog\ta cat\nthe cat\tthe old cat\n' >pairs.tsv
 "$AOE" similarity -q -m model --dtype int8 "a dog" "a dog" | head -1
+"$AOE" bench -q --shape bert-tiny --texts 2 --length 8 --runs 5 --dtype int8 --json | grep -o '"dtype":"[a-z0-9]*"'
 
 echo "rejected"
 printf 'text1\ttext2\tlabel\na dog\ta cat\t1\nthe cat\tthe old cat\t0\n' >train.tsv
@@ -34,4 +35,5 @@ fails "$AOE" train -q -m model -d train.tsv --dtype int8 -o trained
 printf 'cat 1 2\ndog 2 1\n' >words.txt
 "$AOE" convert -q words.txt --dtype f32 -o static
 fails "$AOE" embed -q -m static --dtype int8 texts.txt
-fails "$AOE" bench --dtype int8
+fails "$AOE" bench --mode train --dtype int8
+fails "$AOE" bench --shape ran-mini --dtype int8

@@ -64,6 +64,15 @@ static void test_options(void **state) {
     o.shape.hidden = 15;
     o.shape.heads = 3;
     expect_rejected(&o, AOE_EARG, "even embedding size");
+    o = good;
+    o.dtype = AOE_DTYPE_INT8;
+    o.mode = AOE_BENCH_TRAIN;
+    expect_rejected(&o, AOE_EUNSUPPORTED, "options.dtype int8 is supported only for inference");
+    o.mode = AOE_BENCH_PRETRAIN;
+    expect_rejected(&o, AOE_EUNSUPPORTED, "options.dtype int8 is supported only for inference");
+    o.mode = AOE_BENCH_INFER;
+    assert_int_equal(aoe_shape_named(&o.shape, "ran-mini", NULL), 0);
+    expect_rejected(&o, AOE_EUNSUPPORTED, "options.shape: options.dtype int8 is supported only for transformers");
 }
 
 /* Returns the number of floating-point operations of one forward pass. The number is 2 * tokens * (number of weights of the
@@ -103,14 +112,14 @@ static void check(aoe_dtype dtype, aoe_bench_mode mode, const size_t *lengths, s
     assert_true(fabs(r.tflops * 1e12 * r.ms / 1e3 / work - 1) < 1e-9);
     assert_true(r.tflops < 100);
     assert_true(r.peak_rss_mb > 1 && r.peak_rss_mb < 4096);
-    assert_int_equal(r.dtype, aoei_public_dtype(aoei_context_type(ctx, dtype)));
+    assert_int_equal(r.dtype, dtype == AOE_DTYPE_INT8 ? dtype : aoei_public_dtype(aoei_context_type(ctx, dtype)));
     aoe_context_destroy(ctx);
 }
 
 static void test_inference(void **state) {
     (void)state;
     static const size_t lengths[] = {1, 40, 3, 9};
-    for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_BF16; dtype++) {
+    for (int dtype = AOE_DTYPE_AUTO; dtype <= AOE_DTYPE_INT8; dtype++) {
         check((aoe_dtype)dtype, AOE_BENCH_INFER, NULL, 32);
         check((aoe_dtype)dtype, AOE_BENCH_INFER, lengths, 53);
     }
