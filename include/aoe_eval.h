@@ -359,8 +359,9 @@ typedef struct aoe_verify_result {
 typedef void (*aoe_verify_fn)(void *user, const aoe_verify_result *result);
 
 /* Compares models and loss functions with golden cases: recorded outputs of the reference implementation. dir: a folder with
- * the cases of one architecture, or a folder that contains objectives.json and one folder per architecture. Errors:
- * AOE_EMISMATCH (a check failed), AOE_ENOENT (no golden case), and the errors of aoe_model_open. */
+ * the cases of one architecture, or a folder that contains objectives.json and one folder per architecture. In int8, only the
+ * embeddings of models are compared. Errors: AOE_EMISMATCH (a check failed), AOE_ENOENT (no golden case), and the errors of
+ * aoe_model_open. */
 AOE_API int aoe_verify(aoe_context *ctx, const char *dir, aoe_dtype dtype, aoe_verify_fn AOE_NULLABLE report,
                        void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);
 

@@ -68,7 +68,8 @@ static int run_command(int argc, char **argv) {
         .about = "Compares the results of this build with the reference values in DIR. DIR is a test case or contains\n"
                  "one subdirectory per test case. A test case consists of config.json, model.safetensors, cases.json\n"
                  "and expected.safetensors. DIR may also contain objectives.json with reference values of the losses.\n"
-                 "Prints the largest error and the tolerance of each check. The exit code is 1 if a check fails.\n",
+                 "In int8, only embeddings are compared. Prints the largest error and the tolerance of each check. The\n"
+                 "exit code is 1 if a check fails.\n",
         .examples = "  aoe verify tests/golden/data/bert --dtype f32\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -8,7 +8,7 @@
  *   parameter for each loss.
  * - adapter/ (optional): LoRA adapters of the model. In this case, expected.safetensors also contains the last hidden states
  *   and the gradients of the model with these adapters.
- * No tokenizer is needed.
+ * No tokenizer is needed. In int8, which does not support training, only the embeddings are compared.
  */
 #include "aoe_train.h"
 #include "base/alloc.h"
@@ -38,12 +38,14 @@ typedef struct tolerances {
     size_t steps; /* maximum number of steps of the trace that are compared */
 } tolerances;
 
-/* allowed: tolerances by data type; allowed_pre_norm_bf16: tolerances of pre-norm architectures in bf16. In pre-norm
+/* allowed: tolerances by data type; allowed_int8: tolerances in int8, for post-norm and pre-norm architectures;
+ * allowed_pre_norm_bf16: tolerances of pre-norm architectures in bf16. In pre-norm
  * architectures, the residual stream is never normalized, so the ten steps of the trace amplify rounding errors 10 to 80 times.
  * Therefore only the first step is compared in bf16. */
 static const tolerances allowed[] = {
     [AOEI_F32] = {2e-6, 1e-6, 1e-5, 1e-5, 1e-4, SIZE_MAX}, [AOEI_BF16] = {1e-2, 1e-2, 5e-2, 1e-2, 3e-2, SIZE_MAX}};
 static const tolerances allowed_pre_norm_bf16 = {2e-2, 3e-2, 5e-2, 3e-2, 5e-2, 1};
+static const tolerances allowed_int8[] = {{.hidden = 5e-2}, {.hidden = 1e-1}};
 
 /* Texts as lists of token ids. */
 typedef struct id_texts {
@@ -71,6 +73,8 @@ typedef struct golden {
 } golden;
 
 static const tolerances *tolerance(const golden *g) {
+    if (g->model->int8)
+        return &allowed_int8[g->model->config.pre_norm != 0];
     return g->model->type == AOEI_BF16 && g->model->config.pre_norm ? &allowed_pre_norm_bf16 : &allowed[g->model->type];
 }
 
@@ -172,7 +176,8 @@ static int open_inputs(golden *g, const aoei_verify *v, aoe_error *err) {
     aoe_model_options options;
     aoe_model_options_defaults(&options);
     options.dtype = v->dtype;
-    int code = aoei_model_open_trainable(&g->model, v->ctx, g->dir, &options, err);
+    int code = v->dtype == AOE_DTYPE_INT8 ? aoe_model_open(&g->model, v->ctx, g->dir, &options, err)
+                                          : aoei_model_open_trainable(&g->model, v->ctx, g->dir, &options, err);
     if (code)
         return code;
     g->cases_path = aoei_path_join(g->dir, "cases.json");
@@ -189,16 +194,24 @@ static int open_inputs(golden *g, const aoei_verify *v, aoe_error *err) {
     return code;
 }
 
-static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
-    const size_t n_texts = g->texts.offsets[g->texts.n], n_pairs = g->pairs.offsets[g->pairs.n];
-    const size_t tokens = n_texts > n_pairs ? n_texts : n_pairs;
-    const size_t longest = g->texts.longest > g->pairs.longest ? g->texts.longest : g->pairs.longest;
-    const size_t rows = g->texts.n > g->pairs.n ? g->texts.n : g->pairs.n;
+/* Checks that the model supports texts of `longest` tokens. */
+static int check_length(const golden *g, size_t longest, aoe_error *err) {
     const size_t positions = g->model->config.arch->max_length(&g->model->config);
     if (longest > positions)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: a text has %zu tokens, but the model has only %zu positions; download or generate the file again",
                          g->cases_path, longest, positions);
+    return AOE_OK;
+}
+
+static int lay_out(golden *g, const aoei_verify *v, aoe_error *err) {
+    const size_t n_texts = g->texts.offsets[g->texts.n], n_pairs = g->pairs.offsets[g->pairs.n];
+    const size_t tokens = n_texts > n_pairs ? n_texts : n_pairs;
+    const size_t longest = g->texts.longest > g->pairs.longest ? g->texts.longest : g->pairs.longest;
+    const size_t rows = g->texts.n > g->pairs.n ? g->texts.n : g->pairs.n;
+    const int rc = check_length(g, longest, err);
+    if (rc)
+        return rc;
     const aoei_pair_step_options step = {.pairs = (rows + 1) / 2, .tokens = tokens, .longest = longest, .type = g->model->type};
     int code = aoei_pair_step_create(&g->step, v->ctx, &g->model->config, &step, err);
     if (code)
@@ -489,6 +502,66 @@ static int check_trace(golden *g, aoei_verify *v, aoe_error *err) {
     return code;
 }
 
+/* Allocates the activations and the embeddings of inference in the arena. */
+static int inference_layout(golden *g, const aoei_verify *v, aoei_arena *arena, aoe_error *err) {
+    const aoei_encoder_mode mode = {.type = g->model->type, .int8 = g->model->int8};
+    g->step.pooled = aoei_tensor_take(arena, g->texts.n, g->model->config.hidden);
+    return aoei_encoder_layout(&g->step.state, v->ctx, &g->model->config, arena, g->texts.offsets[g->texts.n], g->texts.n,
+                               g->texts.longest, mode, err);
+}
+
+/* Checks the embeddings of a model that was opened for inference. */
+static int verify_inference(golden *g, aoei_verify *v, aoe_error *err) {
+    aoei_arena plan;
+    aoei_arena_measure(&plan);
+    int code = check_length(g, g->texts.longest, err);
+    if (!code)
+        code = inference_layout(g, v, &plan, err);
+    if (!code)
+        code = aoei_arena_create(&g->step.arena, plan.used, err);
+    if (!code)
+        code = inference_layout(g, v, &g->step.arena, err);
+    if (!code)
+        code = aoei_batch_buffer_create(&g->step.buffer, g->texts.offsets[g->texts.n], g->texts.n, err);
+    if (code)
+        return code;
+    g->host = aoei_malloc_array(g->model->config.hidden, sizeof *g->host);
+    if (!g->host)
+        return aoei_fail_nomem(err, g->model->config.hidden * sizeof *g->host);
+    fill(g, &g->texts);
+    aoei_encoder_forward(v->ctx, &g->model->config, g->model->weights, &g->step.buffer.batch, &g->step.state, NULL);
+    return check_pooled(g, v, err);
+}
+
+/* Checks the hidden states, embeddings, losses, gradients and optimizer steps of a model that was opened for training. */
+static int verify_training(golden *g, aoei_verify *v, aoe_error *err) {
+    int code = read_texts(g, &g->pairs, "pairs", 2, err);
+    if (!code)
+        code = read_labels(g, &g->graded, "graded", err);
+    if (!code)
+        code = read_labels(g, &g->binary, "binary", err);
+    if (!code)
+        code = find_groups(g, err);
+    if (!code)
+        code = lay_out(g, v, err);
+    if (!code) {
+        fill(g, &g->texts);
+        aoei_encoder_forward(v->ctx, &g->model->config, g->step.params.values, &g->step.buffer.batch, &g->step.state, NULL);
+        code = check_hidden(g, v, err);
+    }
+    if (!code)
+        code = check_pooled(g, v, err);
+    if (!code)
+        code = check_bidirectional(g, v, err);
+    if (!code)
+        fill(g, &g->pairs);
+    for (int l = 0; l < LOSSES && !code; l++)
+        code = check_gradients(g, v, l, loss_names[l], err);
+    if (!code)
+        code = check_trace(g, v, err);
+    return code ? code : check_adapters(g, v, err);
+}
+
 int aoei_verify_model(aoei_verify *v, const char *dir, const char *name, aoe_error *err) {
     golden g;
     memset(&g, 0, sizeof g);
@@ -498,32 +571,7 @@ int aoei_verify_model(aoei_verify *v, const char *dir, const char *name, aoe_err
     if (!code)
         code = read_texts(&g, &g.texts, "texts", 1, err);
     if (!code)
-        code = read_texts(&g, &g.pairs, "pairs", 2, err);
-    if (!code)
-        code = read_labels(&g, &g.graded, "graded", err);
-    if (!code)
-        code = read_labels(&g, &g.binary, "binary", err);
-    if (!code)
-        code = find_groups(&g, err);
-    if (!code)
-        code = lay_out(&g, v, err);
-    if (!code) {
-        fill(&g, &g.texts);
-        aoei_encoder_forward(v->ctx, &g.model->config, g.step.params.values, &g.step.buffer.batch, &g.step.state, NULL);
-        code = check_hidden(&g, v, err);
-    }
-    if (!code)
-        code = check_pooled(&g, v, err);
-    if (!code)
-        code = check_bidirectional(&g, v, err);
-    if (!code)
-        fill(&g, &g.pairs);
-    for (int l = 0; l < LOSSES && !code; l++)
-        code = check_gradients(&g, v, l, loss_names[l], err);
-    if (!code)
-        code = check_trace(&g, v, err);
-    if (!code)
-        code = check_adapters(&g, v, err);
+        code = v->dtype == AOE_DTYPE_INT8 ? verify_inference(&g, v, err) : verify_training(&g, v, err);
     golden_free(&g);
     return code;
 }

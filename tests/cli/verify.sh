@@ -18,6 +18,11 @@ head -n 1 json | sed 's/"error":[^,]*/"error":E/'
 grep -c ' pass$' good
 "$AOE" verify "$cases" --dtype bf16 -q --json | sed -n 's/.*hidden.3".*\("tolerance":[^,]*\).*/\1/p'
 "$AOE" verify "$cases" -q | grep -c ' pass$'
+# int8 does not support training, so only embeddings are compared.
+"$AOE" verify "$cases" --dtype int8 -q >good
+grep -c ' pass$' good
+"$AOE" verify "$cases" --dtype int8 -q --json | sed -n 's/.*pooled.cls".*\("tolerance":[^,]*\).*/\1/p'
+"$AOE" verify "$SRC/tests/golden/data" --dtype int8 -q | sed -n 's|/pooled.cls .* pass$||p'
 # The argument is the parent folder of all reference cases.
 "$AOE" verify "$SRC/tests/golden/data" --dtype f32 -q >all
 grep -c '^objectives/' all

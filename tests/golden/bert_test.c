@@ -193,18 +193,25 @@ static void on_result(void *user, const aoe_verify_result *result) {
 
 static void test_verify(void **state) {
     (void)state;
-    for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++) {
+    static const aoe_dtype types[] = {AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_INT8};
+    for (int tier = 0; tier < 3 * ((int)test_best_tier() + 1); tier++) {
         report r = {0};
         aoe_error err = {0};
-        aoe_context *ctx = test_context((aoei_tier)(tier / 2), 2);
-        if (aoe_verify(ctx, GOLDEN, tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32, on_result, &r, &err))
+        aoe_context *ctx = test_context((aoei_tier)(tier / 3), 2);
+        const aoe_dtype type = types[tier % 3];
+        if (aoe_verify(ctx, GOLDEN, type, on_result, &r, &err))
             fail_msg("tier %s: %s", aoe_context_tier(ctx), err.message);
+        assert_true(r.worst <= 1);
+        if (type == AOE_DTYPE_INT8) { /* 6 results for poolings, each of which has 8 texts */
+            assert_true(r.results == 6 && r.checks == 8 * 6);
+            aoe_context_destroy(ctx);
+            continue;
+        }
         /* 4 results for hidden states, 6 for poolings, 2 for each of 4 objectives, and 2 for the training steps */
         assert_int_equal(r.results, 4 + 6 + 4 * 2 + 2);
         /* each result for hidden states and poolings has 8 texts; each objective has 1 loss and 5 + 3 * 16 gradients; there are
          * 10 training steps */
         assert_int_equal(r.checks, 8 * (4 + 6) + 4 * (1 + 53) + 2 * 10);
-        assert_true(r.worst <= 1);
         aoe_context_destroy(ctx);
     }
 }
