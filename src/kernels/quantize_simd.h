@@ -13,11 +13,26 @@ static inline vf load_row(const void *x, aoei_dtype type, size_t i, size_t n) {
     return type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)x + i, n) : vf_load_part((const float *)x + i, n);
 }
 
+/* Returns in each lane the largest magnitude of several elements of the bf16 row x, as float32 bits. The elements are those from
+ * 0 to *end - 1, where *end is the largest multiple of 4 VF_LANES that is at most n. The bits of magnitudes have the order of
+ * their values, so the 16-bit integers are compared without a conversion. */
+static inline vu largest_bf16(const aoei_bf16 *x, size_t n, size_t *end) {
+    vu most = vu_set1(0), other = most;
+    size_t i = 0;
+    for (; i + 4 * VF_LANES <= n; i += 4 * VF_LANES) {
+        most = vu_max_halves(most, vu_and(vu_load_halves(x + i), vu_set1(0x7fff7fffu)));
+        other = vu_max_halves(other, vu_and(vu_load_halves(x + i + 2 * VF_LANES), vu_set1(0x7fff7fffu)));
+    }
+    *end = i;
+    most = vu_max_halves(most, other);
+    return vu_max(vu_low_to_high(most), vu_and(most, vu_set1(0xffff0000u)));
+}
+
 /* Returns the bits of the largest magnitude in the row x[n]. */
 static inline uint32_t largest_magnitude(const void *x, aoei_dtype type, size_t n) {
     const vu magnitude = vu_set1(0x7fffffffu);
-    vu most = vu_set1(0), other = most;
     size_t i = 0;
+    vu most = type == AOEI_BF16 ? largest_bf16(x, n, &i) : vu_set1(0), other = most;
     for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
         most = vu_max(most, vu_and(vf_bits(load_row(x, type, i, VF_LANES)), magnitude));
         other = vu_max(other, vu_and(vf_bits(load_row(x, type, i + VF_LANES, VF_LANES)), magnitude));

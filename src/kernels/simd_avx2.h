@@ -290,6 +290,21 @@ static inline vu vu_max(vu a, vu b) {
     return _mm256_max_epu32(a, b);
 }
 
+/* Loads 2 VF_LANES 16-bit integers. */
+static inline vu vu_load_halves(const uint16_t *p) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+
+/* Returns the larger of each pair of 16-bit integers. */
+static inline vu vu_max_halves(vu a, vu b) {
+    return _mm256_max_epu16(a, b);
+}
+
+/* Moves the lower half of each lane to the upper half; the lower half becomes 0. */
+static inline vu vu_low_to_high(vu a) {
+    return _mm256_slli_epi32(a, 16);
+}
+
 static inline uint32_t vu_hmax(vu a) {
     __m128i m = _mm_max_epu32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));

@@ -279,6 +279,21 @@ static inline vu vu_max(vu a, vu b) {
     return _mm512_max_epu32(a, b);
 }
 
+/* Loads 2 VF_LANES 16-bit integers. */
+static inline vu vu_load_halves(const uint16_t *p) {
+    return _mm512_loadu_si512(p);
+}
+
+/* Returns the larger of each pair of 16-bit integers. */
+static inline vu vu_max_halves(vu a, vu b) {
+    return _mm512_max_epu16(a, b);
+}
+
+/* Moves the lower half of each lane to the upper half; the lower half becomes 0. */
+static inline vu vu_low_to_high(vu a) {
+    return _mm512_slli_epi32(a, 16);
+}
+
 static inline uint32_t vu_hmax(vu a) {
     return (uint32_t)_mm512_reduce_max_epu32(a);
 }

@@ -26,19 +26,27 @@ static size_t scale_bytes(size_t n) {
     return (n * sizeof(float) + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN;
 }
 
+/* Returns part `index` of v, which is divided into n parts that differ by at most 1. quotient: v / n, rounded toward 0; rest: v -
+ * quotient * n. */
+static inline int8_t part_of(int quotient, int rest, int index) {
+    return (int8_t)(quotient + (rest > index) - (-rest > index));
+}
+
 /* Sets the values of the columns of split channels in the row q, whose values before quantization are x and whose scale is
  * `scale`. cols: number of channels. */
 static void fill_split(int8_t *q, const float *x, const aoei_int8_split *split, float scale, size_t cols) {
-    for (size_t i = 0, end; i < split->n; i = end) {
-        const size_t channel = split->channels[i];
-        for (end = i + 1; end < split->n && split->channels[end] == channel;)
-            end++;
-        const int n = (int)(end - i) + 1, limit = 127 * n;
-        const float ratio = scale > 0 ? x[channel] / scale : 0;
-        const int v = (int)lrintf(ratio < (float)-limit ? (float)-limit : ratio > (float)limit ? (float)limit : ratio);
-        q[channel] = (int8_t)(v / n);
+    int8_t *further = q + cols;
+    for (size_t i = 0; i < split->n;) {
+        const size_t channel = split->channels[i], first = i;
+        while (++i < split->n && split->channels[i] == channel) {
+        }
+        const int n = (int)(i - first) + 1;
+        const float limit = 127.0F * (float)n, ratio = scale > 0 ? x[channel] / scale : 0;
+        const int v = (int)lrintf(ratio < -limit ? -limit : ratio > limit ? limit : ratio);
+        const int quotient = n == 2 ? v / 2 : v / n, rest = v - quotient * n; /* most split channels have 2 columns */
+        q[channel] = part_of(quotient, rest, 0);
         for (int k = 1; k < n; k++)
-            q[cols + i + (size_t)k - 1] = (int8_t)(v * (k + 1) / n - v * k / n);
+            *further++ = part_of(quotient, rest, k);
     }
 }
 
