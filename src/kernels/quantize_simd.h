@@ -13,9 +13,9 @@ static inline vf load_row(const void *x, aoei_dtype type, size_t i, size_t n) {
     return type == AOEI_BF16 ? vf_load_bf16_part((const aoei_bf16 *)x + i, n) : vf_load_part((const float *)x + i, n);
 }
 
-/* Returns in each lane the largest magnitude of several elements of the bf16 row x, as float32 bits. The elements are those from
- * 0 to *end - 1, where *end is the largest multiple of 4 VF_LANES that is at most n. The bits of magnitudes have the order of
- * their values, so the 16-bit integers are compared without a conversion. */
+/* Returns in each lane the largest magnitude of several elements of the bf16 row x, as float32 bits. The elements are those
+ * from 0 to *end - 1, where *end is the largest multiple of 4 VF_LANES that is at most n. The bits of magnitudes have the order
+ * of their values, so the 16-bit integers are compared without a conversion. */
 static inline vu largest_bf16(const aoei_bf16 *x, size_t n, size_t *end) {
     vu most = vu_set1(0), other = most;
     size_t i = 0;

@@ -11,9 +11,9 @@
 size_t aoei_int8_rows_bytes(size_t n, size_t cols);
 /* Quantizes the rows of x, a float32 or bf16 tensor, as aoei_quantize_f32_fn describes. Returns the int8 tensor, whose data and
  * scales are in `workspace` until the next call with this workspace. If `split` is NULL, the tensor has x.cols columns,
- * otherwise x.cols + split->n. With split channels, the scale of a row is max(|x[k]| factors[k]) / 127, and the sum of the values
- * of the n columns of channel k is x[k] / scale, rounded to the nearest integer and limited to [-127 n, 127 n]. The n values
- * differ by at most 1. workspace: at least aoei_int8_rows_bytes(x.rows, number of columns) bytes. x.cols may be at most
+ * otherwise x.cols + split->n. With split channels, the scale of a row is max(|x[k]| factors[k]) / 127, and the sum of the
+ * values of the n columns of channel k is x[k] / scale, rounded to the nearest integer and limited to [-127 n, 127 n]. The n
+ * values differ by at most 1. workspace: at least aoei_int8_rows_bytes(x.rows, number of columns) bytes. x.cols may be at most
  * AOEI_WORKER_SCRATCH / 2 if there are split channels. */
 aoei_tensor aoei_quantize_rows(const aoe_context *ctx, aoei_tensor x, const aoei_int8_split *split, aoei_tensor workspace);
 
