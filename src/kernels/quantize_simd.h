@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Quantization of rows to int8, vectorized for AVX2 and AVX-512. Include simd_avx2.h or simd_avx512.h first. Results are
- * bit-identical on all instruction sets.
+ * Quantization of rows to int8, vectorized for AVX2, AVX-512 and NEON. Include simd_avx2.h, simd_avx512.h or simd_neon.h
+ * first. Results are bit-identical on all instruction sets.
  */
 #ifndef AOEI_KERNELS_QUANTIZE_SIMD_H
 #define AOEI_KERNELS_QUANTIZE_SIMD_H

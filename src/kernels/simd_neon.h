@@ -327,8 +327,34 @@ static inline vu vu_max(vu a, vu b) {
     return (vu){vmaxq_u32(a.lo, b.lo), vmaxq_u32(a.hi, b.hi)};
 }
 
+/* Loads 2 VF_LANES 16-bit integers. */
+static inline vu vu_load_halves(const uint16_t *p) {
+    return (vu){vreinterpretq_u32_u16(vld1q_u16(p)), vreinterpretq_u32_u16(vld1q_u16(p + VF_LANES))};
+}
+
+/* Returns the larger of each pair of 16-bit integers. */
+static inline vu vu_max_halves(vu a, vu b) {
+    return (vu){vreinterpretq_u32_u16(vmaxq_u16(vreinterpretq_u16_u32(a.lo), vreinterpretq_u16_u32(b.lo))),
+                vreinterpretq_u32_u16(vmaxq_u16(vreinterpretq_u16_u32(a.hi), vreinterpretq_u16_u32(b.hi)))};
+}
+
+/* Moves the lower half of each lane to the upper half; the lower half becomes 0. */
+static inline vu vu_low_to_high(vu a) {
+    return (vu){vshlq_n_u32(a.lo, 16), vshlq_n_u32(a.hi, 16)};
+}
+
 static inline uint32_t vu_hmax(vu a) {
     return vmaxvq_u32(vmaxq_u32(a.lo, a.hi));
+}
+
+/* Returns the bits of each lane as an integer. */
+static inline vu vf_bits(vf x) {
+    return (vu){vreinterpretq_u32_f32(x.lo), vreinterpretq_u32_f32(x.hi)};
+}
+
+/* Returns the floats with these bits. */
+static inline vf vf_of_bits(vu a) {
+    return (vf){vreinterpretq_f32_u32(a.lo), vreinterpretq_f32_u32(a.hi)};
 }
 
 /* Returns the 64-bit products of the even lanes of a and b. Each product occupies an even lane and the odd lane after it. */

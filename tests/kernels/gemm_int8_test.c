@@ -291,6 +291,7 @@ static void test_packed_size(void **state) {
     kernel_each_tier("gemm_int8_packed_size", packed_size);
 }
 
+#if AOEI_X86_64
 /* Calls fn with the AMX kernel, whose tile instructions are emulated. The other instructions need AVX-512. */
 static void emulate(kernel_tier_fn fn) {
     aoei_tier tier = AOEI_TIER_C;
@@ -303,12 +304,17 @@ static void emulate(kernel_tier_fn fn) {
     fn(aoei_kernel_tables[AOEI_TIER_AMX]);
     emulated = 0;
 }
+#endif
 
 static void test_emulated(void **state) {
     (void)state;
+#if AOEI_X86_64
     emulate(sums);
     emulate(epilogues);
     emulate(aligned_rows);
+#else
+    print_message("SKIP: tier amx exists only on x86-64\n");
+#endif
 }
 
 int main(void) {
