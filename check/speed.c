@@ -108,14 +108,19 @@ static amount call_gemm_int8_pack(work *w) {
 
 static amount call_quantize_f32(work *w) {
     for (size_t r = 0; r < ROWS; r++)
-        w->stats[r] = w->k->quantize_f32((int8_t *)w->h[1] + r * COLS, w->f[0] + r * COLS, COLS);
+        w->stats[r] = w->k->quantize_f32((int8_t *)w->h[1] + r * COLS, w->f[0] + r * COLS, NULL, COLS);
     return (amount){0, (float_bytes + 1) * N};
 }
 
 static amount call_quantize_bf16(work *w) {
     for (size_t r = 0; r < ROWS; r++)
-        w->stats[r] = w->k->quantize_bf16((int8_t *)w->h[1] + r * COLS, w->h[0] + r * COLS, COLS);
+        w->stats[r] = w->k->quantize_bf16((int8_t *)w->h[1] + r * COLS, w->h[0] + r * COLS, NULL, COLS);
     return (amount){0, (half_bytes + 1) * N};
+}
+
+static amount call_split_int8(work *w) {
+    w->k->split_int8((int8_t *)w->h[1], w->f[0], w->f[1], w->f[2], 1, N);
+    return (amount){0, (3 * float_bytes + 1) * N};
 }
 
 static amount call_layernorm_f32(work *w) {

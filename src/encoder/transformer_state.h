@@ -10,8 +10,6 @@
 
 #include "nn/tensor.h"
 
-enum { AOEI_INT8_SPLIT_COLUMNS = 64 /* maximum number of further columns of split channels (aoei_int8_split) */ };
-
 /* Activations of one layer. In training, they are kept for the backward pass. Only the input of the down layer is not kept: the
  * backward pass recomputes it from `up` and `gate`. */
 typedef struct aoei_layer_state {

@@ -384,7 +384,7 @@ static void finish_rows(work *w) {
     const aoei_gemm_args *g = w->g;
     const block *t = &w->staged;
     const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
-    aoei_gemm_epilogue_avx512(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
+    aoei_gemm_epilogue_avx512bf16(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
         /* the sums of the next panel start from these elements of C */
         const float *c = (const float *)g->c + (m + i) * g->c_row + next;
@@ -658,7 +658,7 @@ static void finish_empty(const aoei_gemm_args *g) {
         return;
     for (size_t m = 0; m < g->M; m++)
         for (size_t n = 0; n < g->N; n += BLOCK)
-            aoei_gemm_epilogue_avx512(g, zeros, BLOCK, m, n, 1, min_size(g->N - n, BLOCK));
+            aoei_gemm_epilogue_avx512bf16(g, zeros, BLOCK, m, n, 1, min_size(g->N - n, BLOCK));
 }
 
 /* Returns the first page boundary in the scratch memory. */

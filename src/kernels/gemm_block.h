@@ -2,11 +2,11 @@
  * Code shared by the matmul kernels of all instruction sets except AMX: loops over blocks, panels and tiles. A panel is a group
  * of adjacent columns; a tile is a few rows of one panel. A block of K is a range of k, for which a tile kernel keeps the sums
  * of its tile in registers. The code for an instruction set provides the packing of operands, the tile kernels and the
- * epilogue. Operands are packed as words. A word is a float32, or several elements with adjacent k: two or four bf16 elements if the
- * instruction set has an instruction that multiplies bf16, and two or four int8 elements in an int8 matmul (gemm_words.h). Four
- * bf16 elements occupy the memory of two floats, all other words that of one float. The running sums of an int8 matmul are int32
- * values, which are stored in the memory of floats. Between blocks of K, running sums are stored exactly, as float32 or int32, so
- * block sizes do not change results.
+ * epilogue. Operands are packed as words. A word is a float32, or several elements with adjacent k: two or four bf16 elements
+ * if the instruction set has an instruction that multiplies bf16, and two or four int8 elements in an int8 matmul
+ * (gemm_words.h). Four bf16 elements occupy the memory of two floats, all other words that of one float. The running sums of an
+ * int8 matmul are int32 values, which are stored in the memory of floats. Between blocks of K, running sums are stored exactly,
+ * as float32 or int32, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
@@ -15,18 +15,18 @@
 
 /* The arguments of a tile kernel. The kernel adds the terms of one block of K to the sums of one tile of C. */
 typedef struct aoei_gemm_tile {
-    const float *a;  /* [K][rows] packed words of A */
-    const float *b;  /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
-    size_t b_row;    /* distance between the words of b for adjacent k, in floats */
-    size_t b_panel;  /* distance between adjacent panels of B, in floats; used for wide tiles only */
-    size_t K;        /* length of the block of K in words */
-    float *sums;     /* [rows][columns] running sums, float32 or int32 */
+    const float *a;     /* [K][rows] packed words of A */
+    const float *b;     /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
+    size_t b_row;       /* distance between the words of b for adjacent k, in floats */
+    size_t b_panel;     /* distance between adjacent panels of B, in floats; used for wide tiles only */
+    size_t K;           /* length of the block of K in words */
+    float *sums;        /* [rows][columns] running sums, float32 or int32 */
     const float *start; /* only if aoei_gemm_tier.start_row is 1: [panel] int32 values from which the sums of the columns start;
                            in a wide tile, those of adjacent panels are b_panel floats apart */
-    size_t sums_row; /* distance between rows of running sums in floats */
-    size_t rows;     /* number of rows, at most aoei_gemm_tier.rows */
-    size_t columns;  /* number of columns, at most aoei_gemm_tier.panel, or AOEI_GEMM_WIDE whole panels in a wide tile */
-    int first;       /* 1: the sums start from 0, or from `start`, instead of the stored values */
+    size_t sums_row;    /* distance between rows of running sums in floats */
+    size_t rows;        /* number of rows, at most aoei_gemm_tier.rows */
+    size_t columns;     /* number of columns, at most aoei_gemm_tier.panel, or AOEI_GEMM_WIDE whole panels in a wide tile */
+    int first;          /* 1: the sums start from 0, or from `start`, instead of the stored values */
 } aoei_gemm_tile;
 
 /* Number of panels of a wide tile. If A has a single row, a tile kernel computes the elements of this row in several panels at
@@ -76,9 +76,10 @@ size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1);
 
-/* The epilogues. The AVX512-BF16 and AMX kernels also use aoei_gemm_epilogue_avx512, and the FEAT_BF16 kernel uses
+/* The epilogues. The AMX kernels also use aoei_gemm_epilogue_avx512bf16, and the FEAT_BF16 kernel uses
  * aoei_gemm_epilogue_neon. */
-aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512, aoei_gemm_epilogue_neon;
+aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512, aoei_gemm_epilogue_avx512bf16,
+    aoei_gemm_epilogue_neon;
 
 /* AOEI_ROWS_R(X) expands to X(0) X(1) ... X(R - 1). Tile kernels use it to declare and update one set of variables per row. */
 #define AOEI_ROWS_1(X)  X(0)

@@ -116,7 +116,7 @@ void aoei_gemm_epilogue_c(const aoei_gemm_args *g, const float *sums, size_t til
             if (g->gate) {
                 x = multiply_by_derivative(g->activation, x, load(g->gate, g->c_type, i * g->gate_row + j));
             } else if (g->activation != AOEI_IDENTITY) {
-                if (g->c_type == AOEI_BF16)
+                if (g->c_type == AOEI_BF16 && !g->a_scale)
                     x = aoei_bf16_to_f32(aoei_bf16_from_f32(x));
                 if (g->pre)
                     store(g->pre, g->c_type, i * g->pre_row + j, x);

@@ -77,7 +77,7 @@ static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_
     if (g->gate) {
         x = vf_mul(x, activation_derivative(g->activation, load_typed(g->gate, type, i * g->gate_row + j, n)));
     } else if (g->activation != AOEI_IDENTITY) {
-        if (type == AOEI_BF16)
+        if (type == AOEI_BF16 && !g->a_scale)
             x = vf_round_bf16(x);
         if (g->pre)
             store_typed(g->pre, type, i * g->pre_row + j, n, x);
@@ -107,7 +107,7 @@ static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype t
         left = vf_mul(left, activation_derivative(activation, load_typed(g->gate, type, at, N)));
         right = vf_mul(right, activation_derivative(activation, load_typed(g->gate, type, at + N, N)));
     } else if (activation != AOEI_IDENTITY) {
-        if (type == AOEI_BF16) {
+        if (type == AOEI_BF16 && f != DEQUANTIZE) {
             left = vf_round_bf16(left);
             right = vf_round_bf16(right);
         }

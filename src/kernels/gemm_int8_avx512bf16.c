@@ -18,7 +18,7 @@ static inline vf add_products(vf x, vf b, vf sum) {
 #define GEMM_START(t, offset) vf_load((t)->start + (offset))
 #define GEMM_SYMBOL2(op)      aoei_##op##_avx512bf16
 #define GEMM_SYMBOL(op)       GEMM_SYMBOL2(op)
-#define GEMM_EPILOGUE         aoei_gemm_epilogue_avx512
+#define GEMM_EPILOGUE         aoei_gemm_epilogue_avx512bf16
 #include "kernels/gemm_simd.h"
 
 #define GEMM_KIND     WORD_INT8

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * int8 matmul kernels for NEON. Operands are packed as pairs of int16 values with adjacent k. smull multiplies the pairs, and addp
- * adds both products of each pair.
+ * int8 matmul kernels for NEON. Operands are packed as pairs of int16 values with adjacent k. smull multiplies the pairs, and
+ * addp adds both products of each pair.
  */
 #include "kernels/simd_neon.h"
 #include "kernels/gemm_neon.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Code of the matmul kernels for NEON that does not depend on the element type: transpose_lines, which gemm_words.h uses to pack
- * operands, and the macros with which gemm_simd.h loads the words of A. Include simd_neon.h first.
+ * Code of the matmul kernels for NEON that does not depend on the element type: transpose_lines, which gemm_words.h uses to
+ * pack operands, and the macros with which gemm_simd.h loads the words of A. Include simd_neon.h first.
  */
 #ifndef AOEI_KERNELS_GEMM_NEON_H
 #define AOEI_KERNELS_GEMM_NEON_H

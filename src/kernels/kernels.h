@@ -52,8 +52,9 @@ typedef enum aoei_activation {
  * For op gemm_int8, A and B are int8, with one scale for each row of A and one for each column of B. The sums of products are
  * int32 and exact, because K is at most AOEI_INT8_MAX_K, so they are equal in all tiers. The sum of the epilogue is
  * float32(int32 sum) * (a_scale[m] * b_scale[n]), with each operation rounded to float32. C, pre and residual are all bf16 or
- * all float32. a_col must be 1, B must be packed, scale must be 1, accumulate must be 0, and gate must be NULL. The vector
- * tiers compute AOEI_GELU with an absolute error of at most AOEI_INT8_GELU_ERROR.
+ * all float32. a_col must be 1, B must be packed, scale must be 1, accumulate must be 0, and gate must be NULL. The value v
+ * before the activation is not rounded to the type of C, and the vector tiers compute AOEI_GELU with an absolute error of at
+ * most AOEI_INT8_GELU_ERROR.
  *
  * The epilogue computes f = sum * scale + bias, with each operation rounded to float32, and then one of the following. round()
  * rounds to the type of C. Operands that are NULL are omitted from the formulas.
@@ -161,12 +162,17 @@ typedef void aoei_to_bf16_fn(aoei_bf16 *y, const float *x, size_t n);
 typedef void aoei_from_bf16_fn(float *y, const aoei_bf16 *x, size_t n);
 /* Converts a row of int8 weights to float32: y = x * scale. */
 typedef void aoei_from_int8_fn(float *y, const int8_t *x, float scale, size_t n);
-/* Quantizes the row x[n] to int8, with one scale: q = round(x * (127 / max|x|)), ties to even, and scale = max|x| / 127, with
- * each operation rounded to float32. Returns the scale. If max|x| is less than AOEI_QUANTIZE_LEAST, the scale and all q are 0.
- * If an element is NaN or infinite, the scale is NaN, and all q are 0. */
+/* Quantizes the row v[n] to int8, with one scale: q = round(v * (127 / max|v|)), ties to even, and scale = max|v| / 127, with
+ * each operation rounded to float32. v is x, or x * factors if factors is not NULL; factors are at most 1. Returns the scale.
+ * If max|v| is less than AOEI_QUANTIZE_LEAST, the scale and all q are 0. If an element is NaN or infinite, the scale is NaN,
+ * and all q are 0. */
 #define AOEI_QUANTIZE_LEAST 0x1p-119f /* 127 / max|x| and max|x| / 127 are normal numbers down to this value */
-typedef float aoei_quantize_f32_fn(int8_t *q, const float *x, size_t n);
-typedef float aoei_quantize_bf16_fn(int8_t *q, const aoei_bf16 *x, size_t n);
+typedef float aoei_quantize_f32_fn(int8_t *q, const float *x, const float *factors, size_t n);
+typedef float aoei_quantize_bf16_fn(int8_t *q, const aoei_bf16 *x, const float *factors, size_t n);
+/* Divides integers into parts: q[i] = floor((v + index[i]) * factor[i]) with v = round(x[i] / scale), ties to even. factor[i]
+ * is the reciprocal of a number of parts, at most 1000, and index[i] is less than this number. |v| * factor[i] is at most 127,
+ * and scale is positive. The parts with all indices of one x add up to v. */
+typedef void aoei_split_int8_fn(int8_t *q, const float *x, const float *index, const float *factor, float scale, size_t n);
 /* GELU: computes y = x * Phi(x) with the exact erf. y may be x. */
 typedef void aoei_gelu_f32_fn(float *y, const float *x, size_t n);
 /* Computes dx = dy * gelu'(x), the gradient of GELU. dx may be dy or x. */

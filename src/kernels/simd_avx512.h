@@ -16,8 +16,11 @@
 #include "base/bf16.h"
 #include "base/compiler.h"
 
-#define VF_LANES      16
+#define VF_LANES 16
+/* A file may define AOEI_SIMD first, as the name of the function for an op, if it is compiled for a higher tier. */
+#ifndef AOEI_SIMD
 #define AOEI_SIMD(op) aoei_##op##_avx512
+#endif
 
 typedef __m512 vf;
 typedef __m512i vu;
@@ -66,6 +69,13 @@ static inline vf vf_first(vf x, size_t n, vf fill) {
     return _mm512_mask_blend_ps(vf_mask(n), fill, x);
 }
 
+/* If AOEI_CVTNEPS2BF16 is 1, the functions vf_round_bf16 and vf_narrow round with the instruction VCVTNEPS2BF16 of
+ * AVX512-BF16, which replaces seven instructions. For magnitudes less than 2^-126, its result is 0; all other results are those
+ * of base/bf16.h. */
+#ifndef AOEI_CVTNEPS2BF16
+#define AOEI_CVTNEPS2BF16 0
+#endif
+
 /* Rounds x to bf16 as base/bf16.h defines. The function uses integer operations, so results are bit-identical on all
  * instruction sets. The bf16 is in the upper half of each lane; the lower half is undefined. */
 static inline __m512i vf_bf16_bits(vf x) {
@@ -73,11 +83,6 @@ static inline __m512i vf_bf16_bits(vf x) {
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
     return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits, _mm512_set1_epi32(0x400000));
-}
-
-/* Rounds x to bf16 and returns the result as float32. */
-static inline vf vf_round_bf16(vf x) {
-    return _mm512_castsi512_ps(_mm512_and_si512(vf_bf16_bits(x), _mm512_set1_epi32((int)0xffff0000)));
 }
 
 /* Rounds two vectors of 16 floats to bf16 and combines them into 16 pairs of bf16. The elements of `low` are in the lower
@@ -91,9 +96,22 @@ static inline vf vf_widen(__m256i x) {
 }
 
 static inline __m256i vf_narrow(vf x) {
+#if AOEI_CVTNEPS2BF16
+    return (__m256i)_mm512_cvtneps_pbh(x);
+#else
     const __m512i upper = /* indices of the 16-bit words 1, 3, ..., 31, which are the upper halves of the lanes */
         _mm512_zextsi256_si512(_mm256_setr_epi32(0x30001, 0x70005, 0xb0009, 0xf000d, 0x130011, 0x170015, 0x1b0019, 0x1f001d));
     return _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, vf_bf16_bits(x)));
+#endif
+}
+
+/* Rounds x to bf16 and returns the result as float32. */
+static inline vf vf_round_bf16(vf x) {
+#if AOEI_CVTNEPS2BF16
+    return vf_widen(vf_narrow(x));
+#else
+    return _mm512_castsi512_ps(_mm512_and_si512(vf_bf16_bits(x), _mm512_set1_epi32((int)0xffff0000)));
+#endif
 }
 
 static inline vf vf_load_int8(const int8_t *p) {

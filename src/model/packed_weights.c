@@ -19,6 +19,7 @@
 #include "model/weight_rows.h"
 #include "modeldir/storage.h"
 #include "nn/gemm.h"
+#include "nn/int8_rows.h"
 
 #define BLOCK ((size_t)1 << 20) /* approximate number of elements that are read at a time to be quantized */
 #define ROWS  ((size_t)16)      /* rows that a task quantizes */
@@ -57,10 +58,6 @@ static size_t scale_bytes(size_t rows) {
     return aligned(rows * sizeof(float));
 }
 
-static size_t split_bytes(size_t n, size_t cols) {
-    return n ? aligned(sizeof(aoei_int8_split)) + aligned(n * sizeof(uint32_t)) + aligned(cols * sizeof(float)) : 0;
-}
-
 /* Returns the size in bytes of the packed copy of the weight in `slot`, or 0 if this weight is not packed. */
 static size_t packed_size(const aoe_model *m, size_t slot) {
     aoei_slot d;
@@ -68,7 +65,7 @@ static size_t packed_size(const aoe_model *m, size_t slot) {
     if (!d.linear || d.adapter)
         return 0;
     if (aoei_model_packs_int8(m, slot))
-        return scale_bytes(d.rows) + split_bytes(split_columns(slot), d.cols) +
+        return scale_bytes(d.rows) + aoei_int8_split_bytes(split_columns(slot), d.cols) +
                aoei_weight_packed_size(m->ctx, AOEI_I8, d.rows, d.cols + split_columns(slot));
     return aoei_weight_packed_size(m->ctx, m->type, d.rows, d.cols);
 }
@@ -130,33 +127,24 @@ static double channel_magnitude(const aoe_model *m, size_t norm, size_t k) {
 }
 
 /* Chooses the split channels of the weight in `slot`: each of n further columns is given to the channel with the largest
- * magnitude per column. Writes the result to `memory`, which has split_bytes(n, cols) bytes. */
+ * magnitude per column. Writes the result to `memory`, which has aoei_int8_split_bytes(n, cols)
+ * bytes. */
 static const aoei_int8_split *choose_split(const aoe_model *m, size_t slot, void *memory, size_t n, size_t cols) {
     const size_t norm = norm_before_up(&m->config, slot);
-    aoei_int8_split *split = memory;
-    uint32_t *channels = (uint32_t *)(void *)((unsigned char *)memory + aligned(sizeof *split));
-    float *factors = (float *)(void *)((unsigned char *)channels + aligned(n * sizeof *channels));
-    size_t used = 0;
-    for (size_t k = 0; k < cols; k++)
-        factors[k] = 1; /* the number of columns, for now */
+    aoei_int8_split *split = aoei_int8_split_create(memory, n, cols);
     for (size_t i = 0; i < n; i++) {
         size_t best = 0;
         double largest = -1;
         for (size_t k = 0; k < cols; k++) {
-            const double magnitude = channel_magnitude(m, norm, k) / (double)factors[k];
+            const double magnitude = channel_magnitude(m, norm, k) / (double)split->factors[k];
             if (magnitude > largest) {
                 largest = magnitude;
                 best = k;
             }
         }
-        factors[best] += 1;
+        split->factors[best] += 1;
     }
-    for (size_t k = 0; k < cols; k++) {
-        for (float copies = 1; copies < factors[k]; copies += 1)
-            channels[used++] = (uint32_t)k;
-        factors[k] = 1 / factors[k];
-    }
-    *split = (aoei_int8_split){.n = n, .channels = channels, .factors = factors};
+    aoei_int8_split_complete(split, cols);
     return split;
 }
 
@@ -197,7 +185,7 @@ static int pack_int8(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
             append_split_columns(quantized, d.rows, d.cols, split);
         *w = aoei_tensor_wrap_typed(AOEI_I8, quantized, stored ? w->scale : memory, d.rows, d.cols + n);
         w->split = split;
-        aoei_weight_pack(m->ctx, AOEI_I8, w, at + split_bytes(n, d.cols));
+        aoei_weight_pack(m->ctx, AOEI_I8, w, at + aoei_int8_split_bytes(n, d.cols));
         w->data = NULL;
     }
     aoei_free(quantized);

@@ -18,10 +18,15 @@
  * weight. Channel k occupies column k and one further column for each time it occurs in `channels`; the further columns follow
  * the last channel. The int8 values of its columns are added up, so they represent magnitudes up to 127 scales per column. */
 typedef struct aoei_int8_split {
-    size_t n;                 /* number of further columns */
-    const uint32_t *channels; /* [n] channels in ascending order */
-    const float *factors;     /* [cols] 1 / (number of columns of the channel) */
+    size_t n;            /* number of further columns, at most AOEI_INT8_SPLIT_COLUMNS */
+    size_t parts;        /* n + number of channels that have further columns; at most 2 n */
+    uint32_t *channels;  /* [parts] channels of the further columns, then the channels that have further columns */
+    float *indices;      /* [parts] number of each column among the columns of its channel; 0 for the last parts - n */
+    float *part_factors; /* [parts] factors[channels[i]] */
+    float *factors;      /* [cols] 1 / (number of columns of the channel) */
 } aoei_int8_split;
+
+enum { AOEI_INT8_SPLIT_COLUMNS = 64 /* maximum number of further columns of split channels */ };
 
 typedef struct aoei_tensor {
     void *data; /* [rows, cols] elements of `type`; element (r, c) has the index r * ld + c; NULL: the tensor is absent */

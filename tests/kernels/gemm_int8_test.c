@@ -120,9 +120,7 @@ static void check_row(const product *p, size_t m) {
         want[n] = (float)(int32_t)sum * (p->a_scale.data[m] * p->b_scale.data[n]);
         if (e->bias)
             want[n] += p->bias.data[n];
-        if (e->activation != AOEI_IDENTITY)
-            want[n] = rounded(e->c_type, want[n]);
-        pre[n] = want[n];
+        pre[n] = rounded(e->c_type, want[n]);
     }
     if (e->activation != AOEI_IDENTITY)
         kernel_activation(p->k, e->activation)(want, want, p->N);

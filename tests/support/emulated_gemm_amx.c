@@ -13,4 +13,5 @@
 #define aoei_gemm_int8_amx             emulated_gemm_int8
 #define aoei_gemm_int8_packed_size_amx emulated_gemm_int8_packed_size
 #define aoei_gemm_int8_pack_amx        emulated_gemm_int8_pack
+#define aoei_gemm_epilogue_avx512bf16  aoei_gemm_epilogue_avx512
 #include "kernels/gemm_amx.c"

@@ -110,31 +110,31 @@ static void linear_layer(void **state) {
 /* The int8 values of the columns of a split channel must add up to the value of the channel in units of the scale. */
 static void split_channels(void **state) {
     (void)state;
-    static const uint32_t channels[] = {2, 5, 5, 5, 5, 7};
-    enum { CHANNELS = 9, FURTHER = sizeof channels / sizeof *channels };
-    float x[3 * CHANNELS], factors[CHANNELS];
-    int columns[CHANNELS];
-    for (size_t k = 0; k < CHANNELS; k++)
-        columns[k] = 1;
-    for (size_t i = 0; i < FURTHER; i++)
-        columns[channels[i]]++;
-    for (size_t k = 0; k < CHANNELS; k++)
-        factors[k] = 1 / (float)columns[k];
+    enum { CHANNELS = 9, FURTHER = 6 };
+    static const float columns[CHANNELS] = {1, 1, 2, 1, 1, 5, 1, 2, 1};
+    static const uint32_t channels[FURTHER] = {2, 5, 5, 5, 5, 7};
+    float x[3 * CHANNELS];
+    void *description = aoei_aligned(aoei_int8_split_bytes(FURTHER, CHANNELS));
+    assert_non_null(description);
+    aoei_int8_split *split = aoei_int8_split_create(description, FURTHER, CHANNELS);
+    memcpy(split->factors, columns, sizeof columns);
+    aoei_int8_split_complete(split, CHANNELS);
+    assert_true(split->parts == FURTHER + 3);
+    assert_memory_equal(split->channels, channels, sizeof channels);
     for (size_t i = 0; i < 3 * CHANNELS; i++)
         x[i] = sinf((float)(7 * i + 1)) * (i % CHANNELS == 5 ? 5.0f : 1.0f) * (i < 2 * CHANNELS ? 1.0f : 0.0f);
     x[CHANNELS + 5] = -1000; /* the largest magnitude in units of the number of columns */
-    const aoei_int8_split split = {FURTHER, channels, factors};
     aoe_context *ctx = tiny_context(2);
     float *memory = aoei_aligned(aoei_int8_rows_bytes(3, CHANNELS + FURTHER));
     assert_non_null(memory);
-    const aoei_tensor q = aoei_quantize_rows(ctx, aoei_tensor_wrap(x, 3, CHANNELS), &split, aoei_tensor_wrap(memory, 1, 1));
+    const aoei_tensor q = aoei_quantize_rows(ctx, aoei_tensor_wrap(x, 3, CHANNELS), split, aoei_tensor_wrap(memory, 1, 1));
     assert_true(q.cols == CHANNELS + FURTHER && q.rows == 3);
     for (size_t r = 0; r < 3; r++) {
         const int8_t *row = aoei_tensor_at(q, r, 0);
         float most = 0;
         int sum[CHANNELS];
         for (size_t k = 0; k < CHANNELS; k++) {
-            most = fmaxf(most, fabsf(x[r * CHANNELS + k]) * factors[k]);
+            most = fmaxf(most, fabsf(x[r * CHANNELS + k]) * split->factors[k]);
             sum[k] = row[k];
         }
         for (size_t i = 0; i < FURTHER; i++)
@@ -144,6 +144,7 @@ static void split_channels(void **state) {
             assert_true(fabsf((float)sum[k] * q.scale[r] - x[r * CHANNELS + k]) <= 0.501f * q.scale[r]);
     }
     aoei_aligned_free(memory);
+    aoei_aligned_free(description);
     aoe_context_destroy(ctx);
 }
 
