@@ -139,7 +139,6 @@ static const aoei_gemm_tier f32_tier = {.rows = ROWS,
                                         .k_block = 512,
                                         .m_block = 128,
                                         .tiles = tiles,
-                                        .pack_a = pack_lines_f32,
                                         .pack_b = {pack_lines_f32, pack_lines_bf16},
                                         .epilogue = aoei_gemm_epilogue_c};
 
@@ -152,7 +151,6 @@ static const aoei_gemm_tier bf16_tier = {.rows = ROWS,
                                          .k_block = 512,
                                          .m_block = 128,
                                          .tiles = tiles,
-                                         .pack_a = pack_lines_bf16,
                                          .pack_b = {pack_lines_rounded, pack_lines_bf16},
                                          .epilogue = aoei_gemm_epilogue_c};
 

@@ -21,5 +21,6 @@ static inline vf add_products(vf x, vf b, vf sum) {
 #include "kernels/gemm_simd.h"
 
 #define GEMM_KIND     WORD_INT16
+#define GEMM_WORD     2
 #define GEMM_UNSIGNED 0
 #include "kernels/gemm_int8_ops.h"

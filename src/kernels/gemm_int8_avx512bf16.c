@@ -22,5 +22,6 @@ static inline vf add_products(vf x, vf b, vf sum) {
 #include "kernels/gemm_simd.h"
 
 #define GEMM_KIND     WORD_INT8
+#define GEMM_WORD     4
 #define GEMM_UNSIGNED 1
 #include "kernels/gemm_int8_ops.h"

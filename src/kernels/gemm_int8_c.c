@@ -36,7 +36,8 @@ static void pack_lines(float *dst, size_t stride, const void *src, size_t row, s
     const int8_t *from = src;
     for (size_t k = 0; k < K; k++)
         for (size_t i = 0; i < PANEL; i++) {
-            const int32_t word = from[(i < lines ? i : 0) * row + k * col];
+            const int8_t x = from[(i < lines ? i : 0) * row + k * col];
+            const int32_t word = (int32_t)x;
             memcpy(dst + k * stride + i, &word, sizeof word);
         }
 }

@@ -2,6 +2,7 @@
  * Defines the three kernels of the int8 matmul (matmul, packed size, packing) for a vector instruction set. Include this file
  * after gemm_simd.h, whose macro GEMM_STEP must multiply words of the format GEMM_KIND. Define these macros first:
  * - GEMM_KIND: format (word_kind in gemm_words.h) of the packed words: WORD_INT16 or WORD_INT8
+ * - GEMM_WORD: number of elements of a word
  * - GEMM_UNSIGNED: 1: GEMM_STEP multiplies uint8 elements of A by int8 elements of B, so 128 is added to the elements of A, and
  *   the sums start from aoei_gemm_tile.start; 0: GEMM_STEP multiplies signed elements
  */
@@ -12,20 +13,22 @@ static void pack_int8_lines(float *dst, size_t stride, const void *src, size_t r
 
 /* Packs rows of A. stride must be `lines`. Adding 128 to an int8 element changes its highest bit. */
 static void pack_int8_rows(float *dst, size_t stride, const void *src, size_t row, size_t col, size_t lines, size_t K) {
-    const size_t words = words_of(GEMM_KIND, K) * stride;
-    const vu high = vu_set1(GEMM_UNSIGNED ? 0x80808080u : 0);
-    size_t i = 0;
     pack_int8_lines(dst, stride, src, row, col, lines, K);
-    for (; GEMM_UNSIGNED && i + VF_LANES <= words; i += VF_LANES)
+#if GEMM_UNSIGNED
+    const size_t words = words_of(GEMM_KIND, K) * stride;
+    const vu high = vu_set1(0x80808080u);
+    size_t i = 0;
+    for (; i + VF_LANES <= words; i += VF_LANES)
         vf_store(dst + i, vf_of_bits(vu_xor(vf_bits(vf_load(dst + i)), high)));
-    if (GEMM_UNSIGNED && i < words)
+    if (i < words)
         vf_store_part(dst + i, words - i, vf_of_bits(vu_xor(vf_bits(vf_load_part(dst + i, words - i)), high)));
+#endif
 }
 
 static const aoei_gemm_tier int8_tier = {.rows = GEMM_ROWS,
                                          .panel = PANEL,
                                          .lanes = VF_LANES,
-                                         .word = GEMM_KIND == WORD_INT8 ? 4 : 2,
+                                         .word = GEMM_WORD,
                                          .word_floats = 1,
                                          .type = AOEI_I8,
                                          .k_block = K_BLOCK,

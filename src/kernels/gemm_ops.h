@@ -28,8 +28,6 @@ static const aoei_gemm_tier GEMM_NAME(_tier) = {.rows = GEMM_ROWS,
                                                 .k_block = K_BLOCK,
                                                 .m_block = M_BLOCK / GEMM_ROWS * GEMM_ROWS,
                                                 .tiles = tiles,
-                                                .pack_a = GEMM_TYPE == AOEI_F32 ? GEMM_NAME(_lines_f32)
-                                                                                : GEMM_NAME(_lines_bf16),
                                                 .pack_b = {GEMM_NAME(_lines_f32), GEMM_NAME(_lines_bf16)},
                                                 .epilogue = GEMM_EPILOGUE};
 

@@ -55,8 +55,8 @@ void aoei_int8_split_complete(aoei_int8_split *split, size_t cols) {
     for (size_t k = 0; k < cols; k++) {
         const float columns = split->factors[k];
         split->factors[k] = 1 / columns;
-        for (float index = 1; index < columns; index += 1)
-            add_part(split, k, index);
+        for (size_t index = 1; index < (size_t)columns; index++)
+            add_part(split, k, (float)index);
     }
     assert(split->parts == split->n);
     for (size_t i = 0; i < split->n; i++)
