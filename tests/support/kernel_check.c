@@ -3,6 +3,7 @@
  */
 #include "kernel_check.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <setjmp.h>
@@ -200,6 +201,18 @@ void kernel_check_value(float value, double expected, double bound, const char *
     kernel_compared(fabs((double)value - expected), bound);
     if (!(fabs((double)value - expected) <= bound))
         fail_msg("%s: row %zu column %zu is %.9g, expected %.12g within %.3g", what, row, col, (double)value, expected, bound);
+}
+
+float kernel_stored(const aoei_kernels *k, aoei_dtype type, float x) {
+    if (type == AOEI_F32)
+        return x;
+#if AOEI_X86_64
+    if (k->tier >= AOEI_TIER_AVX512BF16 && fabsf(x) < FLT_MIN)
+        return copysignf(0, x);
+#else
+    (void)k;
+#endif
+    return aoei_bf16_to_f32(aoei_bf16_from_f32(x));
 }
 
 void kernel_check_bits(float value, float expected, const char *what, size_t row, size_t col) {

@@ -72,6 +72,9 @@ void kernel_free(kernel_matrix *m);
 
 /* Asserts that |value - expected| <= bound. Fails if value is NaN. `what`, row and col appear in the message. */
 void kernel_check_value(float value, double expected, double bound, const char *what, size_t row, size_t col);
+/* Returns x as the matmul kernels of k store it in a matrix of `type`. The conversion instruction of AVX512-BF16 replaces
+ * subnormal numbers by 0. */
+float kernel_stored(const aoei_kernels *k, aoei_dtype type, float x);
 /* Asserts that value and expected have equal bits. `what`, row and col appear in the message. */
 void kernel_check_bits(float value, float expected, const char *what, size_t row, size_t col);
 

@@ -28,10 +28,6 @@
 enum { AMX_SWEEP_M = 2 * 512 + 1 };
 enum { SWEEP_M = 2 * 270 + 1, SWEEP_N = 2 * 128 + 1, SWEEP_K = 2 * 768 + 1 };
 
-static float round_to(aoei_dtype type, float x) {
-    return type == AOEI_BF16 ? aoei_bf16_to_f32(aoei_bf16_from_f32(x)) : x;
-}
-
 float product_get(const product_matrix *m, size_t i, size_t j) {
     const size_t at = i * m->ld + j;
     return m->type == AOEI_BF16 ? aoei_bf16_to_f32(((const aoei_bf16 *)m->data)[at]) : ((const float *)m->data)[at];
@@ -321,14 +317,14 @@ static void check_epilogue(const aoei_kernels *k, const product_case *p, const a
             if (g->gate) {
                 f = activate_backward(k, p->activation, f, product_get(&e->gate_before, m, n));
             } else if (p->activation != AOEI_IDENTITY) {
-                f = round_to(p->c_type, f);
+                f = kernel_stored(k, p->c_type, f);
                 if (g->pre)
                     kernel_check_bits(product_get(&e->pre, m, n), f, "pre", m, n);
                 f = activate(k, p->activation, f);
             }
             if (g->residual)
                 f += product_get(&e->residual_before, m, n);
-            kernel_check_bits(product_get(&e->c, m, n), round_to(p->c_type, f), "C", m, n);
+            kernel_check_bits(product_get(&e->c, m, n), kernel_stored(k, p->c_type, f), "C", m, n);
         }
 }
 
@@ -512,12 +508,12 @@ static void multiply_part(const aoei_kernels *k, const layer *l, product_matrix 
 }
 
 /* Asserts that each element of `got` is sums + residual, rounded to the type of `got`. residual may be NULL. */
-static void check_follows(const product_matrix *got, const product_matrix *sums, const product_matrix *residual,
-                          const char *what) {
+static void check_follows(const aoei_kernels *k, const product_matrix *got, const product_matrix *sums,
+                          const product_matrix *residual, const char *what) {
     for (size_t m = 0; m < got->rows; m++)
         for (size_t n = 0; n < got->cols; n++) {
             const float f = product_get(sums, m, n), r = residual ? product_get(residual, m, n) : 0;
-            kernel_check_bits(product_get(got, m, n), round_to(got->type, residual ? f + r : f), what, m, n);
+            kernel_check_bits(product_get(got, m, n), kernel_stored(k, got->type, residual ? f + r : f), what, m, n);
         }
 }
 
@@ -532,7 +528,7 @@ static void check_groups(const aoei_kernels *k, const layer *l, aoei_rng *r, con
             product_set(&c, i, j, product_get(&residual, i, j));
     for (size_t m = 0; m < M; m += group)
         multiply_part(k, l, &c, m, m + group < M ? m + group : M, 0, l->x->cols, 0, in_place ? &c : NULL);
-    check_follows(&c, sums, in_place ? &residual : NULL, l->packed ? "groups of rows, packed" : "groups of rows");
+    check_follows(k, &c, sums, in_place ? &residual : NULL, l->packed ? "groups of rows, packed" : "groups of rows");
     product_free(&c);
     product_free(&residual);
 }
@@ -554,7 +550,7 @@ static void check_pieces(const aoei_kernels *k, aoei_dtype type, aoei_rng *r, si
         product_matrix c = product_output(r, AOEI_F32, M, N);
         multiply_part(k, &plain, &c, 0, M, 0, part, 0, NULL);
         multiply_part(k, &plain, &c, 0, M, part, K, 1, NULL);
-        check_follows(&c, &sums, NULL, "K in two parts");
+        check_follows(k, &c, &sums, NULL, "K in two parts");
         product_free(&c);
     }
     product_matrix *all[] = {&x, &w, &sums};
