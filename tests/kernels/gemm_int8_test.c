@@ -43,7 +43,9 @@ typedef struct product {
 enum { CANARY = 0x7f, GAP = 5 };
 
 static test_span scratch_span;
+#if AOEI_X86_64
 static int emulated; /* 1: the AMX kernel runs with emulated instructions */
+#endif
 
 static int8_t *create_int8(test_span *span, aoei_rng *r, values v, size_t n) {
     *span = test_span_create((n + 3) / 4, 0);
@@ -294,6 +296,33 @@ static void test_packed_size(void **state) {
     kernel_each_tier("gemm_int8_packed_size", packed_size);
 }
 
+/* Packing in several calls and packing in one call write the same bytes, which are all bytes of the packed form and no others.
+ * The two buffers contain different bytes before. */
+static void packed_parts(const aoei_kernels *k) {
+    enum { N = 6 * AOEI_GEMM_PANEL, K = 37, MARGIN = 64 };
+    aoei_rng r = kernel_rng(aoei_tier_name(k->tier));
+    product p;
+    create(&p, k, &r, VALUES_RANDOM, 1, N, K, (epilogue){.c_type = AOEI_F32});
+    const size_t capacity = (p.bytes + MARGIN + 63) / 64 * 64;
+    unsigned char *x = aligned_alloc(64, capacity), *y = aligned_alloc(64, capacity);
+    assert_true(x && y);
+    memset(x, CANARY, capacity);
+    memset(y, CANARY + 1, capacity);
+    pack(&p, x);
+    k->gemm_int8_pack(y, p.b, AOEI_I8, 1, K, K, 0, N);
+    assert_memory_equal(x, y, p.bytes);
+    for (size_t i = p.bytes; i < capacity; i++)
+        assert_true(x[i] == CANARY && y[i] == CANARY + 1);
+    free(x);
+    free(y);
+    destroy(&p);
+}
+
+static void test_packed_parts(void **state) {
+    (void)state;
+    kernel_each_tier("gemm_int8_pack", packed_parts);
+}
+
 #if AOEI_X86_64
 /* Calls fn with the AMX kernel, whose tile instructions are emulated. The other instructions need AVX-512. */
 static void emulate(kernel_tier_fn fn) {
@@ -321,9 +350,9 @@ static void test_emulated(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_epilogues),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums),         cmocka_unit_test(test_epilogues),
                                        cmocka_unit_test(test_aligned_rows), cmocka_unit_test(test_packed_size),
-                                       cmocka_unit_test(test_emulated)};
+                                       cmocka_unit_test(test_packed_parts), cmocka_unit_test(test_emulated)};
     scratch_span = test_span_create(AOEI_GEMM_SCRATCH, 0);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     test_span_free(&scratch_span);
