@@ -91,7 +91,7 @@ void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void
 static void pack_rows(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
-    aoei_gemm_pack_lines_fn *pack = tier->pack_a ? tier->pack_a : tier->pack_b[tier->type];
+    aoei_gemm_pack_lines_fn *const pack = tier->pack_a ? tier->pack_a : tier->pack_b[tier->type];
     for (size_t i = 0; i < w->M; i += w->tile_rows) { /* packing can write a few words after the end of a tile; packing of the
                                                          next tile overwrites these words */
         const size_t rows = min_size(w->M - i, w->tile_rows);

@@ -59,9 +59,9 @@ typedef struct aoei_gemm_tier {
                        cache */
     aoei_gemm_tile_fn *const
         *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
+    aoei_gemm_pack_lines_fn *pack_a; /* packs rows of A; NULL: pack_b[type] packs them */
     /* packing functions of B, indexed by its element type; NULL: this type is not supported */
     aoei_gemm_pack_lines_fn *pack_b[3];
-    aoei_gemm_pack_lines_fn *pack_a; /* packing function of A; NULL: pack_b[type] */
     /* 1: only for int8. The words of each packed panel of B are followed by one int32 value per column, from which the sums of
      * the column start: -128 times the sum of the column. This is for instructions that multiply uint8 by int8: 128 is added to
      * each element of A when it is packed. */

@@ -21,7 +21,7 @@ static inline vf add_products(vf x, vf b, vf sum) {
 #define GEMM_EPILOGUE         aoei_gemm_epilogue_avx512bf16
 #include "kernels/gemm_simd.h"
 
-#define GEMM_KIND     WORD_INT8
 #define GEMM_WORD     4
+#define GEMM_KIND     WORD_INT8
 #define GEMM_UNSIGNED 1
 #include "kernels/gemm_int8_ops.h"

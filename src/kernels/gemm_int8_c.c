@@ -53,7 +53,6 @@ static const aoei_gemm_tier int8_tier = {.rows = ROWS,
                                          .k_block = 512,
                                          .m_block = 128,
                                          .tiles = tiles,
-                                         .pack_a = pack_lines,
                                          .pack_b = {NULL, NULL, pack_lines},
                                          .epilogue = aoei_gemm_epilogue_c};
 

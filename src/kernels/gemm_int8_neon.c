@@ -27,7 +27,7 @@ static inline vf add_products(vf x, vf b, vf sum) {
 #define GEMM_EPILOGUE         aoei_gemm_epilogue_neon
 #include "kernels/gemm_simd.h"
 
-#define GEMM_KIND     WORD_INT16
 #define GEMM_WORD     2
+#define GEMM_KIND     WORD_INT16
 #define GEMM_UNSIGNED 0
 #include "kernels/gemm_int8_ops.h"
