@@ -1,12 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# arm64.sh: tests the ARM64 build on two CPUs that qemu emulates. Cortex-A76 does not have FEAT_BF16: if the program
-# executes one of its instructions, it ends with SIGILL. The CPU `max` has all extensions that qemu knows. Emulation is
-# slow. A kernel or a golden case is therefore tested on only one of the two CPUs, and two parts run in parallel:
+# arm64.sh: tests the ARM64 build on three CPUs that qemu emulates. Cortex-A72 does not have FEAT_DotProd, and Cortex-A76
+# has FEAT_DotProd but neither FEAT_BF16 nor FEAT_I8MM: if the program executes an instruction that the CPU does not have,
+# it ends with SIGILL. The CPU `max` has all extensions that qemu knows. Emulation is slow. A kernel or a golden case is
+# therefore tested on only one of the CPUs, and two parts run in parallel:
 #     kernels    the kernel tests (aoe-check) of the bf16 matmul on `max`, and of all other ops on Cortex-A76; of the matmuls, only
-#                the kernels of the highest tier, because they take longest
+#                the kernels of the highest tier, because they take longest. The int8 matmul is tested on all three CPUs,
+#                which have different kernels for it, and quantization also on Cortex-A72
 #     golden     all golden cases in float32 on Cortex-A76, and the case `bert` in bf16 on `max`
-#     equality   embeddings and trained weights of tier neon must have the bits of tier avx2 of this machine
+#     equality   embeddings and trained weights of tier neon must have the bits of tier avx2 of this machine; in int8,
+#                embeddings of the tiers neon and neondot
 #     programs   the test programs with the tag `emulated` on `max`; run.sh prints the line with their totals
 # Prints SKIP if the packages of `make deps-arm64` are not installed.
 set -eu
@@ -40,14 +43,23 @@ golden() { # golden CPU DTYPE DIR: compares hidden states, losses, gradients and
     echo "CPU $1: $(grep -c ' pass$' "$dir/log") golden values agree in $2"
 }
 
-equality() { # equality DTYPE: compares embeddings and trained weights of the tiers neon and avx2
+equality() { # equality DTYPE: compares embeddings of the tiers neon (int8: and neondot) and avx2, and trained weights except in int8
     if [ "$(uname -m)" != x86_64 ] || [ ! -x build/aoe ] || ! grep -qw avx2 /proc/cpuinfo; then
         echo "SKIP: the comparison with tier avx2 requires a build and a CPU with AVX2"
         return
     fi
     avx2() { AOE_CPU=avx2 build/aoe "$@"; }
     neon() { AOE_CPU=neon arm64 max aoe "$@"; }
+    neondot() { AOE_CPU=neondot arm64 max aoe "$@"; }
     cut -f 2 examples/test.tsv | sed -n 2,21p >"$dir/texts"
+    if [ "$1" = int8 ]; then # training does not support int8
+        for tier in avx2 neon neondot; do
+            $tier embed "$dir/texts" -q --dtype int8 -f npy -o "$dir/$tier.npy"
+            cmp "$dir/avx2.npy" "$dir/$tier.npy"
+        done
+        echo "embeddings of the tiers avx2, neon and neondot are bit-identical in int8"
+        return
+    fi
     head -n 60 examples/train.tsv >"$dir/data.tsv"
     avx2 init --hidden 32 --layers 1 --heads 2 --intermediate 64 --positions 64 --vocab-from "$dir/data.tsv" \
         --vocab-size 300 -o "$dir/start" -q
@@ -82,12 +94,14 @@ done
 make -s CROSS=$cross TAGS=emulated all build-tests
 # The parts that take longest are the first ones.
 xargs -P 2 -L 1 tests/arm64.sh --part <<END
-kernels max neonbf16 --highest gemm_bf16
+kernels max neonbf16 --highest gemm_bf16 gemm_int8
 golden max bf16 tests/golden/data/bert
-kernels cortex-a76 neon --highest gemm_f32
+kernels cortex-a76 neondot --highest gemm_f32 gemm_int8
+kernels cortex-a76 neondot $(arm64 cortex-a76 aoe-check --list | grep -v -e '^gemm_f32' -e '^gemm_bf16' -e '^gemm_int8' | paste -s -d ' ' -)
 programs
-kernels cortex-a76 neon $(arm64 cortex-a76 aoe-check --list | grep -v -e '^gemm_f32' -e '^gemm_bf16' | paste -s -d ' ' -)
 golden cortex-a76 f32 tests/golden/data
+kernels cortex-a72 neon --highest gemm_int8 quantize
 equality f32
 equality bf16
+equality int8
 END

@@ -169,16 +169,17 @@ tier_flags() { # tier_flags FILE: prints the compiler flags of its CPU tier, as 
     case $1 in
     *_avx2.c) echo "-mavx2 -mfma -mf16c" ;;
     *_avx512.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl" ;;
-    *_avx512bf16.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16" ;;
-    *_amx.c) echo "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mamx-tile -mamx-bf16" ;;
+    *_avx512bf16.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx512vnni" ;;
+    *_amx.c) echo "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx512vnni -mamx-tile -mamx-bf16 -mamx-int8" ;;
     *_neon.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu" ;;
-    *_neonbf16.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu -march=armv8.2-a+bf16" ;;
+    *_neondot.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu -march=armv8.2-a+dotprod" ;;
+    *_neonbf16.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu -march=armv8.2-a+dotprod+bf16+i8mm" ;;
     esac
 }
 
 tidy_one() {
     case $1 in
-    *_neon.c | *_neonbf16.c) packages= ;; # pkg-config prints the directories of this machine, not those of the system root
+    *_neon.c | *_neondot.c | *_neonbf16.c) packages= ;; # pkg-config prints the directories of this machine, not those of the system root
     *) packages=$(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3) ;;
     esac
     # shellcheck disable=SC2046,SC2086

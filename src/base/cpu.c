@@ -2,7 +2,7 @@
  * Detects the CPU tier and the number of CPUs that this process may use. On x86-64, a tier is available only if CPUID reports
  * every instruction set of this tier and of all lower tiers, the operating system saves the registers of these instruction sets
  * and, for AMX, Linux grants access to the tile registers. On ARM64, a tier is available if the auxiliary vector of the process
- * reports its extensions.
+ * reports the extensions of this tier and of all lower tiers.
  */
 #include "base/cpu.h"
 
@@ -36,6 +36,7 @@ static const struct {
     [AOEI_TIER_AMX] = {"amx", "AMX-BF16"},
 #elif AOEI_ARM64
     [AOEI_TIER_NEON] = {"neon", NULL},
+    [AOEI_TIER_NEONDOT] = {"neondot", NULL},
     [AOEI_TIER_NEONBF16] = {"neonbf16", "FEAT_BF16"},
 #endif
 };
@@ -136,10 +137,16 @@ static aoei_tier permitted(aoei_tier tier) {
 
 #if AOEI_ARM64
 
-#define HWCAP2_FEAT_BF16 (1ul << 14) /* HWCAP2_BF16, which old headers of Linux do not define */
+/* HWCAP_ASIMDDP, HWCAP2_I8MM and HWCAP2_BF16 of Linux, which old headers do not define */
+#define HWCAP_FEAT_DOTPROD (1ul << 20)
+#define HWCAP2_FEAT_I8MM   (1ul << 13)
+#define HWCAP2_FEAT_BF16   (1ul << 14)
 
 static aoei_tier find_tier(void) {
-    return getauxval(AT_HWCAP2) & HWCAP2_FEAT_BF16 ? AOEI_TIER_NEONBF16 : AOEI_TIER_NEON;
+    const unsigned long matrix = HWCAP2_FEAT_BF16 | HWCAP2_FEAT_I8MM;
+    if (!(getauxval(AT_HWCAP) & HWCAP_FEAT_DOTPROD))
+        return AOEI_TIER_NEON;
+    return (getauxval(AT_HWCAP2) & matrix) == matrix ? AOEI_TIER_NEONBF16 : AOEI_TIER_NEONDOT;
 }
 
 #else

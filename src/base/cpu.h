@@ -20,7 +20,8 @@ typedef enum aoei_tier {
     AOEI_TIER_AMX,        /* AVX512BF16 tier + AMX-TILE, AMX-BF16, AMX-INT8; needs permission from Linux */
 #elif AOEI_ARM64
     AOEI_TIER_NEON,     /* Advanced SIMD, which every ARM64 CPU has */
-    AOEI_TIER_NEONBF16, /* NEON tier + FEAT_BF16 */
+    AOEI_TIER_NEONDOT,  /* NEON tier + FEAT_DotProd */
+    AOEI_TIER_NEONBF16, /* NEONDOT tier + FEAT_BF16, FEAT_I8MM */
 #endif
     AOEI_TIER_COUNT
 } aoei_tier;

@@ -3,10 +3,10 @@
  * of adjacent columns; a tile is a few rows of one panel. A block of K is a range of k, for which a tile kernel keeps the sums
  * of its tile in registers. The code for an instruction set provides the packing of operands, the tile kernels and the
  * epilogue. Operands are packed as words. A word is a float32, or several elements with adjacent k: two or four bf16 elements
- * if the instruction set has an instruction that multiplies bf16, and two or four int8 elements in an int8 matmul
- * (gemm_words.h). Four bf16 elements occupy the memory of two floats, all other words that of one float. The running sums of an
- * int8 matmul are int32 values, which are stored in the memory of floats. Between blocks of K, running sums are stored exactly,
- * as float32 or int32, so block sizes do not change results.
+ * if the instruction set has an instruction that multiplies bf16, and two, four or eight int8 elements in an int8 matmul
+ * (gemm_words.h, gemm_mmla.h). Four bf16 elements and eight int8 elements occupy the memory of two floats, all other words that
+ * of one float. The running sums of an int8 matmul are int32 values, which are stored in the memory of floats. Between blocks
+ * of K, running sums are stored exactly, as float32 or int32, so block sizes do not change results.
  */
 #ifndef AOEI_KERNELS_GEMM_BLOCK_H
 #define AOEI_KERNELS_GEMM_BLOCK_H
@@ -76,8 +76,8 @@ size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,
                             size_t b_col, size_t K, size_t n0, size_t n1);
 
-/* The epilogues. The AMX kernels also use aoei_gemm_epilogue_avx512bf16, and the FEAT_BF16 kernel uses
- * aoei_gemm_epilogue_neon. */
+/* The epilogues. The AMX kernels also use aoei_gemm_epilogue_avx512bf16, and the kernels for FEAT_DotProd, FEAT_BF16 and
+ * FEAT_I8MM use aoei_gemm_epilogue_neon. */
 aoei_gemm_epilogue_fn aoei_gemm_epilogue_c, aoei_gemm_epilogue_avx2, aoei_gemm_epilogue_avx512, aoei_gemm_epilogue_avx512bf16,
     aoei_gemm_epilogue_neon;
 

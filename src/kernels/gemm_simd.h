@@ -16,11 +16,15 @@
 
 enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 
-/* GEMM_LOAD_A(a) loads the words of A for one k, and GEMM_A(i) returns word i in all lanes. An instruction set can define other
- * versions before it includes this file. */
+/* GEMM_LOAD_A(a) loads the words of A for one k, GEMM_A(i) returns word i in all lanes, and GEMM_STEP_ROW(i, b, sum) adds the
+ * product of word i and the packed words b to sum. An instruction set can define other versions before it includes this file.
+ */
 #ifndef GEMM_A
 #define GEMM_LOAD_A(a)
 #define GEMM_A(i) vf_set1(a[i])
+#endif
+#ifndef GEMM_STEP_ROW
+#define GEMM_STEP_ROW(i, b, sum) GEMM_STEP(GEMM_A(i), b, sum)
 #endif
 
 #define START(i) vf l##i = start_l, r##i = start_r;
@@ -28,9 +32,8 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
     l##i = vf_load_part(t->sums + i * t->sums_row, left);                                                                      \
     r##i = vf_load_part(t->sums + i * t->sums_row + left, right);
 #define STEP(i)                                                                                                                \
-    x = GEMM_A(i);                                                                                                             \
-    l##i = GEMM_STEP(x, bl, l##i);                                                                                             \
-    r##i = GEMM_STEP(x, br, r##i);
+    l##i = GEMM_STEP_ROW(i, bl, l##i);                                                                                         \
+    r##i = GEMM_STEP_ROW(i, br, r##i);
 #define STORE(i)                                                                                                               \
     vf_store(t->sums + i * t->sums_row, l##i);                                                                                 \
     vf_store(t->sums + i * t->sums_row + VF_LANES, r##i);
@@ -51,7 +54,6 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
         }                                                                                                                      \
         for (size_t k = t->K; k > 0; k--) {                                                                                    \
             const vf bl = vf_load(b), br = vf_load(b + VF_LANES);                                                              \
-            vf x;                                                                                                              \
             GEMM_LOAD_A(a);                                                                                                    \
             AOEI_ROWS_##R(STEP);                                                                                               \
             a += R;                                                                                                            \

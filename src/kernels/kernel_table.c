@@ -21,6 +21,7 @@
 #define TIER_AMX        SKIP
 #elif AOEI_ARM64
 #define TIER_NEON     SKIP
+#define TIER_NEONDOT  SKIP
 #define TIER_NEONBF16 SKIP
 #endif
 static const aoei_kernels kernels_c = {
@@ -67,6 +68,13 @@ static const aoei_kernels kernels_neon = {
 #include "kernels/kernels.def"
 };
 
+#undef TIER_NEONDOT
+#define TIER_NEONDOT USE
+static const aoei_kernels kernels_neondot = {
+    .tier = AOEI_TIER_NEONDOT,
+#include "kernels/kernels.def"
+};
+
 #undef TIER_NEONBF16
 #define TIER_NEONBF16 USE
 static const aoei_kernels kernels_neonbf16 = {
@@ -83,6 +91,7 @@ const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT] = {
     [AOEI_TIER_AMX] = &kernels_amx,
 #elif AOEI_ARM64
     [AOEI_TIER_NEON] = &kernels_neon,
+    [AOEI_TIER_NEONDOT] = &kernels_neondot,
     [AOEI_TIER_NEONBF16] = &kernels_neonbf16,
 #endif
 };

@@ -43,7 +43,8 @@ static const char *const needs[AOEI_TIER_COUNT][8] = {
     [AOEI_TIER_AMX] = {"amx_tile", "amx_bf16"},
 #elif AOEI_ARM64
     [AOEI_TIER_NEON] = {"asimd"},
-    [AOEI_TIER_NEONBF16] = {"bf16"},
+    [AOEI_TIER_NEONDOT] = {"asimddp"},
+    [AOEI_TIER_NEONBF16] = {"bf16", "i8mm"},
 #endif
 };
 
@@ -112,8 +113,9 @@ static void test_names(void **state) {
     assert_true(aoei_tier_has_tiles(AOEI_TIER_AMX) && !aoei_tier_has_tiles(AOEI_TIER_AVX512BF16));
 #elif AOEI_ARM64
     assert_string_equal(aoei_tier_name(AOEI_TIER_NEON), "neon");
+    assert_string_equal(aoei_tier_name(AOEI_TIER_NEONDOT), "neondot");
     assert_string_equal(aoei_tier_name(AOEI_TIER_NEONBF16), "neonbf16");
-    assert_null(aoei_tier_bf16(AOEI_TIER_NEON));
+    assert_null(aoei_tier_bf16(AOEI_TIER_NEONDOT));
     assert_string_equal(aoei_tier_bf16(AOEI_TIER_NEONBF16), "FEAT_BF16");
 #endif
     assert_null(aoei_tier_bf16(AOEI_TIER_C));
