@@ -63,8 +63,10 @@ CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-
   $(SYSROOT_FLAG) -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
 LDFLAGS_ALL := -pthread $(SYSROOT_FLAG) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 TIER_avx2 := -mavx2 -mfma -mf16c
+TIER_avxvnni := $(TIER_avx2) -mavxvnni
 TIER_avx512 := -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
-TIER_avx512bf16 := $(TIER_avx512) -mavx512bf16 -mavx512vnni
+TIER_avx512vnni := $(TIER_avx512) -mavx512vnni
+TIER_avx512bf16 := $(TIER_avx512vnni) -mavx512bf16
 TIER_amx := $(TIER_avx512bf16) -mamx-tile -mamx-bf16 -mamx-int8
 TIER_neondot := -march=armv8.2-a+dotprod
 TIER_neonbf16 := -march=armv8.2-a+dotprod+bf16+i8mm
@@ -73,7 +75,7 @@ X86 := $(filter x86_64 amd64,$(MACHINE))
 ARM64 := $(filter aarch64 arm64,$(MACHINE))
 
 SRC_ALL := $(sort $(wildcard src/*/*.c))
-SRC := $(filter-out $(if $(X86),,%_avx2.c %_avx512.c %_avx512bf16.c %_amx.c) $(if $(ARM64),,%_neon.c %_neondot.c %_neonbf16.c),$(SRC_ALL))
+SRC := $(filter-out $(if $(X86),,%_avx2.c %_avxvnni.c %_avx512.c %_avx512vnni.c %_avx512bf16.c %_amx.c) $(if $(ARM64),,%_neon.c %_neondot.c %_neonbf16.c),$(SRC_ALL))
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/*/*.c)))
 # Tests declare tags in their first comment lines (tests/README.md). With the thread sanitizer, only tests with the tag
@@ -132,7 +134,9 @@ all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 lib: $(LIB) $(SHLIB)
 
 $(BUILD)/%_avx2.o: TIER := $(TIER_avx2)
+$(BUILD)/%_avxvnni.o: TIER := $(TIER_avxvnni)
 $(BUILD)/%_avx512.o: TIER := $(TIER_avx512)
+$(BUILD)/%_avx512vnni.o: TIER := $(TIER_avx512vnni)
 $(BUILD)/%_avx512bf16.o: TIER := $(TIER_avx512bf16)
 $(BUILD)/%_amx.o: TIER := $(TIER_amx)
 $(BUILD)/%_neondot.o: TIER := $(TIER_neondot)
@@ -234,7 +238,7 @@ fuzz-programs: $(LIBFUZZER_BIN)
 
 compile_commands.json: Makefile ## writes the compiler command of every source file, for clangd and other editor tools
 	@{ echo '['; for f in $(SRC) $(wildcard cli/*.c cli/*/*.c) $(TEST_SRC) $(wildcard tests/support/*.c check/*.c bench/*.c); do \
-	  case $$f in *_avx2.c) tier='$(TIER_avx2)';; *_avx512.c) tier='$(TIER_avx512)';; *_avx512bf16.c) tier='$(TIER_avx512bf16)';; \
+	  case $$f in *_avx2.c) tier='$(TIER_avx2)';; *_avxvnni.c) tier='$(TIER_avxvnni)';; *_avx512.c) tier='$(TIER_avx512)';; *_avx512vnni.c) tier='$(TIER_avx512vnni)';; *_avx512bf16.c) tier='$(TIER_avx512bf16)';; \
 	  *_amx.c) tier='$(TIER_amx)';; *_neondot.c) tier='$(TIER_neondot)';; *_neonbf16.c) tier='$(TIER_neonbf16)';; *) tier=;; esac; \
 	  printf '%s{"directory": "%s", "file": "%s", "command": "%s %s -c %s"}' "$$comma" "$(CURDIR)" "$$f" '$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS)' "$$tier" "$$f"; \
 	  comma=',

@@ -170,7 +170,7 @@ int main(int argc, char **argv) {
                "median ms", "GFLOP/s", "of peak");
     }
     for (aoei_tier tier = AOEI_TIER_C; !failed && tier <= aoei_cpu_detect(); tier++)
-        if (argc < 3 || !strcmp(argv[2], aoei_tier_name(tier)))
+        if (aoei_cpu_has(tier) && (argc < 3 || !strcmp(argv[2], aoei_tier_name(tier))))
             failed = bench_tier(&m, threads, tier, argc > 3 ? argv[3] : NULL);
     aoei_aligned_free(m.a);
     aoei_aligned_free(m.b);

@@ -130,7 +130,7 @@ static int print_report(const options *o, aoei_tier best) {
     const kernel_record *r = kernel_records(&n);
     printf("%-26s %-11s %12s %9s %11s %11s %-8s %s\n", "op", "tier", "compared", "of bound", "fastest", "median", "", "");
     for (size_t i = 0; i < n; i++) {
-        if (r[i].tier > best || ((o->n || o->highest) && !r[i].runs))
+        if (r[i].tier > best || !aoei_cpu_has(r[i].tier) || ((o->n || o->highest) && !r[i].runs))
             continue;
         check_speed s = {0};
         if (o->speed && check_speed_op(&s, aoei_kernel_tables[r[i].tier], op_number(r[i].op)))

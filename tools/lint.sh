@@ -168,6 +168,8 @@ check_format() {
 tier_flags() { # tier_flags FILE: prints the compiler flags of its CPU tier, as in the Makefile
     case $1 in
     *_avx2.c) echo "-mavx2 -mfma -mf16c" ;;
+    *_avxvnni.c) echo "-mavx2 -mfma -mf16c -mavxvnni" ;;
+    *_avx512vnni.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni" ;;
     *_avx512.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl" ;;
     *_avx512bf16.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx512vnni" ;;
     *_amx.c) echo "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx512vnni -mamx-tile -mamx-bf16 -mamx-int8" ;;

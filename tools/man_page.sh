@@ -124,7 +124,7 @@ model directory if
 is not given
 .TP
 .B AOE_CPU
-highest CPU tier to use: c, avx2, avx512, avx512bf16 or amx
+highest CPU tier to use: c, avx2, avxvnni, avx512, avx512vnni, avx512bf16 or amx
 .TP
 .B OPENAI_API_KEY
 API key of data annotate and data score, unless

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Detects the CPU tier and the number of CPUs that this process may use. On x86-64, a tier is available only if CPUID reports
- * every instruction set of this tier and of all lower tiers, the operating system saves the registers of these instruction sets
+ * every instruction set that base/cpu.h names for it, the operating system saves the registers of these instruction sets
  * and, for AMX, Linux grants access to the tile registers. On ARM64, a tier is available if the auxiliary vector of the process
  * reports the extensions of this tier and of all lower tiers.
  */
@@ -31,7 +31,9 @@ static const struct {
     [AOEI_TIER_C] = {"c", NULL},
 #if AOEI_X86_64
     [AOEI_TIER_AVX2] = {"avx2", NULL},
+    [AOEI_TIER_AVXVNNI] = {"avxvnni", NULL},
     [AOEI_TIER_AVX512] = {"avx512", NULL},
+    [AOEI_TIER_AVX512VNNI] = {"avx512vnni", NULL},
     [AOEI_TIER_AVX512BF16] = {"avx512bf16", "AVX512-BF16"},
     [AOEI_TIER_AMX] = {"amx", "AMX-BF16"},
 #elif AOEI_ARM64
@@ -42,15 +44,16 @@ static const struct {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static aoei_tier detected = AOEI_TIER_C; /* best supported tier; for AMX, Linux may still deny permission */
-static char model[64] = "unknown";       /* brand string of the CPU */
+static unsigned int supported;     /* bit t: the CPU has tier t; for AMX, Linux may still deny permission */
+static char model[64] = "unknown"; /* brand string of the CPU */
+
+#define BIT(n) (1u << (n))
 
 #if AOEI_X86_64
 
 static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
 static int amx_granted; /* 1 if Linux has granted access to the tile registers */
 
-#define BIT(n)              (1u << (n))
 #define XCR0_AVX            UINT64_C(0x6)     /* xmm and ymm registers */
 #define XCR0_AVX512         UINT64_C(0xe6)    /* xmm, ymm, opmask, upper halves of zmm0-15, zmm16-31 */
 #define XCR0_AMX            UINT64_C(0x600e6) /* registers of XCR0_AVX512, tile configuration, tile data */
@@ -85,24 +88,36 @@ static int has_tiles(void) {
     return palette.b >> 16 >= 8 && (palette.b & 0xffff) == 64 && (palette.c & 0xffff) == 16;
 }
 
-static aoei_tier find_tier(void) {
+/* Returns the tiers of the CPU, one bit for each. */
+static unsigned int find_tiers(void) {
+    unsigned int found = BIT(AOEI_TIER_C);
     cpuid_regs one = cpuid(1, 0);
     const unsigned int fma = BIT(12), osxsave = BIT(27), avx = BIT(28), f16c = BIT(29);
     if (!has(one.c, osxsave | avx | fma | f16c))
-        return AOEI_TIER_C;
+        return found;
     uint64_t saved = aoei_xgetbv();
-    cpuid_regs seven = cpuid(7, 0);
+    cpuid_regs seven = cpuid(7, 0), more = {0};
+    if (seven.a >= 1)
+        more = cpuid(7, 1);
     if ((saved & XCR0_AVX) != XCR0_AVX || !has(seven.b, BIT(5))) /* bit 5: AVX2 */
-        return AOEI_TIER_C;
+        return found;
+    found |= BIT(AOEI_TIER_AVX2);
+    if (has(more.a, BIT(4))) /* AVX-VNNI */
+        found |= BIT(AOEI_TIER_AVXVNNI);
     const unsigned int avx512 = BIT(16) | BIT(17) | BIT(30) | BIT(31); /* AVX512F, AVX512DQ, AVX512BW, AVX512VL */
     if ((saved & XCR0_AVX512) != XCR0_AVX512 || !has(seven.b, avx512))
-        return AOEI_TIER_AVX2;
-    if (seven.a < 1 || !has(cpuid(7, 1).a, BIT(5)) || !has(seven.c, BIT(11))) /* AVX512-BF16, AVX512-VNNI */
-        return AOEI_TIER_AVX512;
+        return found;
+    found |= BIT(AOEI_TIER_AVX512);
+    if (!has(seven.c, BIT(11))) /* AVX512-VNNI */
+        return found;
+    found |= BIT(AOEI_TIER_AVX512VNNI);
+    if (!has(more.a, BIT(5))) /* AVX512-BF16 */
+        return found;
+    found |= BIT(AOEI_TIER_AVX512BF16);
     const unsigned int amx = BIT(22) | BIT(24) | BIT(25); /* AMX-BF16, AMX-TILE, AMX-INT8 */
     if ((saved & XCR0_AMX) != XCR0_AMX || !has(seven.d, amx) || !has_tiles())
-        return AOEI_TIER_AVX512BF16;
-    return AOEI_TIER_AMX;
+        return found;
+    return found | BIT(AOEI_TIER_AMX);
 }
 
 /* Sets `model` to the CPU's brand string without leading, trailing and repeated blanks. */
@@ -125,12 +140,12 @@ static void find_model(void) {
         memcpy(model, "unknown", sizeof "unknown");
 }
 
-/* Returns `tier`. If it is the AMX tier and Linux denies access to the tile registers, returns the tier below it. */
-static aoei_tier permitted(aoei_tier tier) {
+/* Returns 1 unless `tier` is the AMX tier and Linux denies access to the tile registers. */
+static int permitted(aoei_tier tier) {
     if (tier < AOEI_TIER_AMX)
-        return tier;
+        return 1;
     pthread_once(&amx_once, request_amx);
-    return amx_granted ? tier : AOEI_TIER_AVX512BF16;
+    return amx_granted;
 }
 
 #else
@@ -142,31 +157,35 @@ static aoei_tier permitted(aoei_tier tier) {
 #define HWCAP2_FEAT_I8MM   (1ul << 13)
 #define HWCAP2_FEAT_BF16   (1ul << 14)
 
-static aoei_tier find_tier(void) {
+/* Returns the tiers of the CPU, one bit for each. */
+static unsigned int find_tiers(void) {
     const unsigned long matrix = HWCAP2_FEAT_BF16 | HWCAP2_FEAT_I8MM;
+    unsigned int found = BIT(AOEI_TIER_C) | BIT(AOEI_TIER_NEON);
     if (!(getauxval(AT_HWCAP) & HWCAP_FEAT_DOTPROD))
-        return AOEI_TIER_NEON;
-    return (getauxval(AT_HWCAP2) & matrix) == matrix ? AOEI_TIER_NEONBF16 : AOEI_TIER_NEONDOT;
+        return found;
+    found |= BIT(AOEI_TIER_NEONDOT);
+    return (getauxval(AT_HWCAP2) & matrix) == matrix ? found | BIT(AOEI_TIER_NEONBF16) : found;
 }
 
 #else
 
-static aoei_tier find_tier(void) {
-    return AOEI_TIER_C;
+static unsigned int find_tiers(void) {
+    return BIT(AOEI_TIER_C);
 }
 
 #endif
 
 static void find_model(void) {}
 
-static aoei_tier permitted(aoei_tier tier) {
-    return tier;
+static int permitted(aoei_tier tier) {
+    (void)tier;
+    return 1;
 }
 
 #endif
 
 static void find_all(void) {
-    detected = find_tier();
+    supported = find_tiers();
     find_model();
 }
 
@@ -241,10 +260,17 @@ size_t aoei_cpu_count(void) {
     return quota < cpus ? quota : cpus;
 }
 
+int aoei_cpu_has(aoei_tier tier) {
+    pthread_once(&once, find_all);
+    return (supported & BIT(tier)) && permitted(tier);
+}
+
 /* Returns `wanted`, or the highest available tier below it if `wanted` is not available. */
 static aoei_tier tier_up_to(aoei_tier wanted) {
-    pthread_once(&once, find_all);
-    return permitted(wanted < detected ? wanted : detected);
+    int tier = (int)wanted;
+    while (!aoei_cpu_has((aoei_tier)tier))
+        tier--;
+    return (aoei_tier)tier;
 }
 
 aoei_tier aoei_cpu_detect(void) {

@@ -15,8 +15,10 @@ typedef enum aoei_tier {
     AOEI_TIER_C, /* portable C */
 #if AOEI_X86_64
     AOEI_TIER_AVX2,       /* AVX2 + FMA + F16C */
+    AOEI_TIER_AVXVNNI,    /* AVX2 tier + AVX-VNNI; CPUs with higher tiers may lack AVX-VNNI and this tier */
     AOEI_TIER_AVX512,     /* AVX2 tier + AVX-512 F, BW, DQ, VL */
-    AOEI_TIER_AVX512BF16, /* AVX512 tier + AVX512-BF16 and AVX512-VNNI, which every CPU with AVX512-BF16 has */
+    AOEI_TIER_AVX512VNNI, /* AVX512 tier + AVX512-VNNI */
+    AOEI_TIER_AVX512BF16, /* AVX512VNNI tier + AVX512-BF16 */
     AOEI_TIER_AMX,        /* AVX512BF16 tier + AMX-TILE, AMX-BF16, AMX-INT8; needs permission from Linux */
 #elif AOEI_ARM64
     AOEI_TIER_NEON,     /* Advanced SIMD, which every ARM64 CPU has */
@@ -27,8 +29,10 @@ typedef enum aoei_tier {
 } aoei_tier;
 
 aoei_tier aoei_cpu_detect(void);                    /* returns the best tier of this CPU; ignores AOE_CPU */
-int aoei_cpu_tier(aoei_tier *tier, aoe_error *err); /* sets *tier to the lower of aoei_cpu_detect() and AOE_CPU; AOE_EARG if
-                                                       AOE_CPU is not the name of a tier */
+int aoei_cpu_has(aoei_tier tier);                   /* 1: this CPU has the tier; ignores AOE_CPU */
+int aoei_cpu_tier(aoei_tier *tier, aoe_error *err); /* sets *tier to AOE_CPU or, if AOE_CPU is unset or this CPU lacks the tier,
+                                                       to the best tier of this CPU up to AOE_CPU; AOE_EARG if AOE_CPU is not
+                                                       the name of a tier */
 const char *aoei_tier_name(aoei_tier tier);         /* for example "avx512"; static storage */
 const char *aoei_tier_bf16(aoei_tier tier);         /* name of the bf16 instructions of the tier, such as "AVX512-BF16";
                                                        NULL: the tier has none; static storage */

@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * int8 matmul kernels for AVX512-VNNI. Every CPU with AVX512-BF16 has these instructions. Operands are packed as words of
- * four elements with adjacent k. The instruction vpdpbusd multiplies four uint8 values by four int8 values and adds the
- * products to an int32 sum, without saturation. 128 is added to each element of A when it is packed. The sum of a column
- * therefore starts from -128 times the sum of the column of B.
+ * int8 matmul kernels for AVX512-VNNI on CPUs with AVX512-BF16. This file instantiates gemm_int8_vnni.h for tiles of up to 14 x
+ * 32 elements of C.
  */
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"
 
-#define GEMM_ROWS 14
-
-/* In each lane, adds the four products of the uint8 values of x and the int8 values of b to the running sum, an int32 value. */
-static inline vf add_products(vf x, vf b, vf sum) {
-    return vf_of_bits(_mm512_dpbusd_epi32(vf_bits(sum), vf_bits(x), vf_bits(b)));
-}
-
-#define GEMM_STEP(x, b, sum)  add_products(x, b, sum)
-#define GEMM_START(t, offset) vf_load((t)->start + (offset))
-#define GEMM_SYMBOL2(op)      aoei_##op##_avx512bf16
-#define GEMM_SYMBOL(op)       GEMM_SYMBOL2(op)
-#define GEMM_EPILOGUE         aoei_gemm_epilogue_avx512bf16
-#include "kernels/gemm_simd.h"
-
-#define GEMM_WORD     4
-#define GEMM_KIND     WORD_INT8
-#define GEMM_UNSIGNED 1
-#include "kernels/gemm_int8_ops.h"
+#define VPDPBUSD(sum, x, b) _mm512_dpbusd_epi32(sum, x, b)
+#define GEMM_ROWS           14
+#define GEMM_SYMBOL2(op)    aoei_##op##_avx512bf16
+#define GEMM_SYMBOL(op)     GEMM_SYMBOL2(op)
+#define GEMM_EPILOGUE       aoei_gemm_epilogue_avx512bf16
+#include "kernels/gemm_int8_vnni.h"

@@ -16,7 +16,9 @@
 #define TIER_C USE
 #if AOEI_X86_64
 #define TIER_AVX2       SKIP
+#define TIER_AVXVNNI    SKIP
 #define TIER_AVX512     SKIP
+#define TIER_AVX512VNNI SKIP
 #define TIER_AVX512BF16 SKIP
 #define TIER_AMX        SKIP
 #elif AOEI_ARM64
@@ -38,10 +40,24 @@ static const aoei_kernels kernels_avx2 = {
 #include "kernels/kernels.def"
 };
 
+#undef TIER_AVXVNNI
+#define TIER_AVXVNNI USE
+static const aoei_kernels kernels_avxvnni = {
+    .tier = AOEI_TIER_AVXVNNI,
+#include "kernels/kernels.def"
+};
+
 #undef TIER_AVX512
 #define TIER_AVX512 USE
 static const aoei_kernels kernels_avx512 = {
     .tier = AOEI_TIER_AVX512,
+#include "kernels/kernels.def"
+};
+
+#undef TIER_AVX512VNNI
+#define TIER_AVX512VNNI USE
+static const aoei_kernels kernels_avx512vnni = {
+    .tier = AOEI_TIER_AVX512VNNI,
 #include "kernels/kernels.def"
 };
 
@@ -87,7 +103,11 @@ static const aoei_kernels kernels_neonbf16 = {
 const aoei_kernels *const aoei_kernel_tables[AOEI_TIER_COUNT] = {
     [AOEI_TIER_C] = &kernels_c,
 #if AOEI_X86_64
-    [AOEI_TIER_AVX2] = &kernels_avx2, [AOEI_TIER_AVX512] = &kernels_avx512, [AOEI_TIER_AVX512BF16] = &kernels_avx512bf16,
+    [AOEI_TIER_AVX2] = &kernels_avx2,
+    [AOEI_TIER_AVXVNNI] = &kernels_avxvnni,
+    [AOEI_TIER_AVX512] = &kernels_avx512,
+    [AOEI_TIER_AVX512VNNI] = &kernels_avx512vnni,
+    [AOEI_TIER_AVX512BF16] = &kernels_avx512bf16,
     [AOEI_TIER_AMX] = &kernels_amx,
 #elif AOEI_ARM64
     [AOEI_TIER_NEON] = &kernels_neon,

@@ -60,7 +60,8 @@ static int is_wanted(const char *op) {
 /* Returns 1 if the op of r has a kernel for a higher tier up to `best`. */
 static int has_higher(const kernel_record *r, aoei_tier best) {
     for (size_t i = 0; i < sizeof records / sizeof *records; i++)
-        if (!strcmp(records[i].op, r->op) && records[i].tier > r->tier && records[i].tier <= best)
+        if (!strcmp(records[i].op, r->op) && records[i].tier > r->tier && records[i].tier <= best &&
+            aoei_cpu_has(records[i].tier))
             return 1;
     return 0;
 }
@@ -75,7 +76,7 @@ void kernel_each_tier(const char *op, kernel_tier_fn fn) {
         kernel_record *r = &records[i];
         if (strcmp(r->op, op) != 0)
             continue;
-        if (r->tier > best) {
+        if (r->tier > best || !aoei_cpu_has(r->tier)) {
             print_message("SKIP: %s: this CPU or AOE_CPU does not support tier %s\n", op, aoei_tier_name(r->tier));
             continue;
         }
