@@ -268,7 +268,7 @@ int aoei_cpu_has(aoei_tier tier) {
 /* Returns `wanted`, or the highest available tier below it if `wanted` is not available. */
 static aoei_tier tier_up_to(aoei_tier wanted) {
     int tier = (int)wanted;
-    while (!aoei_cpu_has((aoei_tier)tier))
+    while (tier > AOEI_TIER_C && !aoei_cpu_has((aoei_tier)tier))
         tier--;
     return (aoei_tier)tier;
 }
