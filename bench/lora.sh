@@ -1,15 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lora.sh [DIR]: trains adapters on a frozen random LLaMA with 1.1B parameters (22 layers, hidden size 2048, 32 heads, 4
+# lora.sh [--prepare] [DIR]: trains adapters on a frozen random LLaMA with 1.1B parameters (22 layers, hidden size 2048, 32 heads, 4
 # key and value heads, feed-forward size 5632; bf16), for 20 steps of 16 pairs of texts of 32 tokens. Prints the peak
 # resident memory, the tokens per second, and the speed of the matmuls as a percentage of two figures that gemm_bench
 # measures in the same run: the peak with operands in registers, and the fastest matmul. Matmuls count 2 operations per
 # weight and token forward and 2 backward, because frozen weights have no gradients. The model (2 GB) is created in
-# DIR/model unless it exists; without DIR, in a temporary directory.
+# DIR/model unless it exists; without DIR, in a temporary directory. With --prepare, only creates DIR/model and DIR/pairs.tsv.
+# INIT="OPTION...": additional options of aoe init, for a smaller model; only with --prepare
 # TRAIN="OPTION...": additional options of aoe train, for example --load-8bit
 set -eu
 build=$(cd "$(dirname "$0")/.." && pwd)/${BUILD:-build}
 examples=$(cd "$(dirname "$0")/../examples" && pwd)
+only_prepare=
+[ "${1:-}" != --prepare ] || { only_prepare=1 && shift; }
 if [ $# -gt 0 ]; then
     work=$1
     mkdir -p "$work"
@@ -24,7 +27,7 @@ steps=20 pairs=16 length=32
 tail -n +2 "$examples/train.tsv" | awk -F '\t' -v n=$((steps * pairs)) '
     { label[NR] = $1; text[NR] = $2 " " $3 }
     END {
-        print "text1\ttext2\tlabel"
+        print "sentence1\tsentence2\tscore"
         for (i = 1; i <= n; i++) {
             a = i " "; b = i " other "
             for (k = 0; k < 8; k++) { a = a text[(i + k) % NR + 1] " "; b = b text[(i + 3 * k) % NR + 1] " " }
@@ -47,7 +50,9 @@ peak() {
 }
 
 echo 0 >init
-[ -e model/model.safetensors ] || peak init "$build/aoe" init -q --shape tinyllama-1.1b --dtype bf16 --vocab-from "$examples/train.tsv" --vocab-size 2000 -o model
+# shellcheck disable=SC2086
+[ -e model/model.safetensors ] || peak init "$build/aoe" init -q --shape tinyllama-1.1b ${INIT-} --dtype bf16 --vocab-from "$examples/train.tsv" --vocab-size 2000 -o model
+[ -z "$only_prepare" ] || exit 0
 # shellcheck disable=SC2086
 peak train "$build/aoe" train -q -m model -d pairs.tsv -o adapters --force --batch-size $pairs --max-steps $steps --max-length $length \
     --lora-r 32 --lr 2e-4 --dtype bf16 ${TRAIN-} >/dev/null
