@@ -20,7 +20,8 @@
 #define EVAL_COMMANDS(X) \
     X(eval_sts) X(eval_suite) X(eval_pairs) X(eval_retrieval) X(eval_rerank) X(eval_triplets)
 #define PLOT_COMMANDS(X) \
-    X(plot_density) X(plot_lengths) X(plot_saturation) X(plot_curve) X(plot_grid) X(plot_matryoshka)
+    X(plot_density) X(plot_lengths) X(plot_saturation) X(plot_curve) X(plot_grid) X(plot_matryoshka) \
+    X(plot_bench)
 #define TOP_COMMANDS(X) \
     X(init) X(pretrain) X(train) X(data) X(grid) X(compare) X(eval) X(plot) X(embed) X(similarity) X(rerank) X(tokenize) \
     X(info) X(pull) X(models) X(convert) X(merge) X(whiten) X(flow) X(verify) X(bench)

@@ -34,7 +34,13 @@ for i in 1 2 3 4 5 6 7; do
 done >sizes.jsonl
 "$AOE" plot matryoshka sizes.jsonl -o matryoshka --title 'a "title" 100%'
 "$AOE" plot matryoshka sizes.jsonl -o sizes-of-layers --x layers | tail -n 1
-for name in density lengths saturation curve runs grid matryoshka sizes-of-layers; do check $name; done
+cat >figures.json <<'END'
+{"results": [{"input": "it's a \"name\" 100%", "engine": "aoe bf16", "threads": 1, "tokens_per_second": 300},
+             {"input": "it's a \"name\" 100%", "engine": "other's %d", "threads": 1, "tokens_per_second": 99.5},
+             {"input": "other", "engine": "aoe bf16", "threads": 1, "tokens_per_second": 0}]}
+END
+"$AOE" plot bench figures.json -o bench --title 'a "title" 100%'
+for name in density lengths saturation curve runs grid matryoshka sizes-of-layers bench; do check $name; done
 ls *.*
 "$AOE" plot curve run --characters --smooth 1 -o curve | awk '/\*/ { lines++ } END { print (lines > 9 ? "drawn" : "not drawn"); print }'
 # Equal or almost equal cosines are drawn as a narrow peak.

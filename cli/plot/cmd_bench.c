@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ * Implements `aoe plot bench`: plots the figures that `make bench-peers` writes to figures.json. The plot has one panel for
+ * each input (a model and its texts) and one bar for each engine (a library and a data type). The file contains an object with
+ * the array "results", whose elements are objects {"input":text,"engine":text,"threads":N,METRIC:x,...}.
+ */
+#include "cli/common/dispatch.h"
+#include "cli/common/words.h"
+#include "cli/plot/plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PANELS = 12, MAX_BARS = 40 };
+
+typedef struct options {
+    cli_plot_options plot;
+    const char *metric; /* key of the plotted numbers */
+    size_t threads;     /* 0: the largest number of threads */
+} options;
+
+/* A bar: an engine and its value. */
+typedef struct bar {
+    const char *engine; /* name of the engine, borrowed from the file */
+    double value;       /* value of the metric */
+} bar;
+
+/* A panel: the bars of one input, in the order of the file. */
+typedef struct panel {
+    const char *input; /* description of the input, borrowed from the file */
+    bar bar[MAX_BARS]; /* [n] bars */
+    size_t n;
+} panel;
+
+typedef struct job {
+    const options *o;
+    const char *path;
+    json_t *file; /* contents of the file, owned */
+    size_t threads;
+    panel panel[MAX_PANELS]; /* [n] panels in the order of the file */
+    size_t n;
+    cli_picture picture;
+} job;
+
+#define AT(field) .offset = offsetof(options, field)
+
+static const cli_option data_table[] = {
+    {.name = "metric",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     AT(metric),
+     .help = "number to plot: tokens_per_second, texts_per_second, cosine_min, cosine_mean, peak_mb, p50_ms, p99_ms, "
+             "first_vector_ms, step_ms, pairs_per_second, gflops or of_peak"},
+    {.name = "thread-count",
+     .kind = CLI_SIZE,
+     .value = "N",
+     AT(threads),
+     .min = 1,
+     .max = 1024,
+     .help = "plot the results with this number of threads",
+     .fallback = "the largest number of threads that has results"},
+};
+
+static const char advice[] = "give the file figures.json of make bench-peers";
+
+/* ---- reading */
+
+/* Returns the number of threads of a result that has the metric, or 0 if the result does not have the metric. */
+static size_t threads_of(const job *j, const json_t *result) {
+    const json_int_t threads = json_integer_value(json_object_get(result, "threads"));
+    return json_is_number(json_object_get(result, j->o->metric)) && threads > 0 ? (size_t)threads : 0;
+}
+
+/* Writes the names of the numbers in all results to list[size], for a message. */
+static void list_metrics(const json_t *results, char *list, size_t size) {
+    json_t *names = json_object(), *result, *value;
+    const char *key;
+    size_t i;
+    list[0] = 0;
+    json_array_foreach(results, i, result) json_object_foreach(result, key, value) {
+        if (!json_is_number(value) || strcmp(key, "threads") == 0 || json_object_get(names, key))
+            continue;
+        const size_t at = strlen(list);
+        snprintf(list + at, size - at, "%s%s", at ? ", " : "", key);
+        json_object_set_new(names, key, json_true());
+    }
+    json_decref(names);
+}
+
+/* Adds the value of a result to the panel of its input. */
+static int add_result(job *j, const json_t *result, size_t number) {
+    const char *input = json_string_value(json_object_get(result, "input"));
+    const char *engine = json_string_value(json_object_get(result, "engine"));
+    if (!input || !engine)
+        return cli_fail("%s: result %zu has no input or no engine; %s", j->path, number + 1, advice);
+    size_t at = 0;
+    while (at < j->n && strcmp(j->panel[at].input, input) != 0)
+        at++;
+    if (at == MAX_PANELS)
+        return cli_fail("%s: the plot would have more than %d inputs; choose another --metric", j->path, MAX_PANELS);
+    panel *p = &j->panel[at];
+    if (at == j->n)
+        *p = (panel){.input = input}, j->n++;
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->bar[i].engine, engine) == 0)
+            return cli_fail("%s: result %zu: the input '%s' already has a value of '%s'; %s", j->path, number + 1, input,
+                            engine, advice);
+    if (p->n == MAX_BARS)
+        return cli_fail("%s: the input '%s' has more than %d engines; %s", j->path, input, MAX_BARS, advice);
+    p->bar[p->n++] = (bar){engine, json_number_value(json_object_get(result, j->o->metric))};
+    return 0;
+}
+
+/* Reads the results that have the metric and the number of threads. */
+static int read_results(job *j) {
+    json_error_t error;
+    json_t *result;
+    size_t i;
+    j->file = json_load_file(j->path, 0, &error);
+    const json_t *results = json_object_get(j->file, "results");
+    if (!j->file && error.line < 0)
+        return cli_fail("%s: cannot open: %s; %s", j->path, strerror(errno), advice);
+    if (!j->file)
+        return cli_fail("%s:%d: invalid JSON: %s; %s", j->path, error.line, error.text, advice);
+    if (!json_is_array(results))
+        return cli_fail("%s: the file has no array 'results'; %s", j->path, advice);
+    j->threads = j->o->threads;
+    json_array_foreach(results, i, result) {
+        const size_t threads = threads_of(j, result);
+        if (!j->o->threads && threads > j->threads)
+            j->threads = threads;
+    }
+    json_array_foreach(results, i, result) if (threads_of(j, result) && threads_of(j, result) == j->threads &&
+                                               add_result(j, result, i)) return 1;
+    if (j->n)
+        return 0;
+    if (j->threads)
+        return cli_fail("%s: no result has the number '%s' and %zu thread%s; choose another number with --thread-count",
+                        j->path, j->o->metric, j->threads, cli_plural(j->threads));
+    char list[512];
+    list_metrics(results, list, sizeof list);
+    if (!*list)
+        return cli_fail("%s: the file has no results; run make bench-peers", j->path);
+    return cli_fail("%s: no result has the number '%s'; choose one of %s with --metric", j->path, j->o->metric, list);
+}
+
+/* ---- the plot */
+
+/* Returns 1 for the engines of this project, whose bars have another color. */
+static int is_own(const char *engine) {
+    return strncmp(engine, "aoe", 3) == 0 && (!engine[3] || engine[3] == ' ');
+}
+
+/* Returns a name of the metric for people: without underscores. The caller frees the text with free(). */
+static char *metric_text(const job *j) {
+    char *text = cli_strdup(j->o->metric);
+    for (char *s = text; *s; s++)
+        if (*s == '_')
+            *s = ' ';
+    return text;
+}
+
+static void write_data(job *j) {
+    for (size_t k = 0; k < j->n; k++) {
+        const panel *p = &j->panel[k];
+        cli_picture_block(&j->picture, "%s: row from below, %s, 1 if the engine is aoe, engine", p->input, j->o->metric);
+        for (size_t i = 0; i < p->n; i++) {
+            fprintf(j->picture.dat, "%zu %.6g %d \"", p->n - 1 - i, p->bar[i].value, is_own(p->bar[i].engine));
+            cli_gp_comment(j->picture.dat, p->bar[i].engine);
+            fputs("\"\n", j->picture.dat);
+        }
+    }
+}
+
+static void write_panel(job *j, size_t k, int last) {
+    FILE *gp = j->picture.gp;
+    const panel *p = &j->panel[k];
+    double largest = 0;
+    for (size_t i = 0; i < p->n; i++)
+        largest = fmax(largest, p->bar[i].value);
+    fputs("\nset label 1 ", gp);
+    cli_gp_string(gp, p->input);
+    fprintf(gp, " at graph 0, graph 1 left offset 0, 0.7\nset xrange [0:%.6g]\nset yrange [-0.7:%zu.7]\nset ytics (",
+            largest > 0 ? 1.15 * largest : 1, p->n - 1);
+    for (size_t i = 0; i < p->n; i++) {
+        fputs(i ? ", " : "", gp);
+        cli_gp_tic(gp, p->bar[i].engine);
+        fprintf(gp, " %zu", p->n - 1 - i);
+    }
+    fprintf(gp,
+            ") scale 0\n%s"
+            "plot data index %zu using ($2 / 2):1:($2 / 2):(0.36):($3 == 1 ? 0x0072b2 : 0xb8b8b8) with boxxyerror lc rgb "
+            "variable fs solid noborder, \\\n"
+            "    data index %zu using 2:1:(sprintf($2 < 100 ? '%%.3g' : '%%.0f', $2)) with labels left offset 0.4, 0\n",
+            last ? "set xlabel metric\n" : "", k, k);
+}
+
+static void write_script(job *j) {
+    enum { LEFT = 210, WIDTH = 720, ROW_HEIGHT = 20, ABOVE = 34, BELOW = 28 }; /* pixels */
+    FILE *gp = j->picture.gp;
+    const int titled = *j->o->plot.title != 0;
+    int height = 40 + 26 * titled;
+    for (size_t k = 0; k < j->n; k++)
+        height += ABOVE + BELOW + ROW_HEIGHT * (int)j->panel[k].n;
+    char *metric = metric_text(j), *label = cli_format("%s, %zu thread%s", metric, j->threads, cli_plural(j->threads));
+    fputs("title = ", gp);
+    cli_gp_string(gp, j->o->plot.title);
+    fputs("\nmetric = ", gp);
+    cli_gp_string(gp, label);
+    putc('\n', gp);
+    cli_picture_begin(&j->picture, WIDTH, height);
+    fprintf(gp,
+            "set multiplot%s\n"
+            "unset key\n"
+            "set border 3\n"
+            "set xtics nomirror out\n"
+            "set ytics nomirror\n"
+            "set grid xtics back lt 1 lw 0.5 lc rgb '#d8d8d8'\n"
+            "set lmargin at screen %.4f\nset rmargin at screen %.4f\n",
+            titled ? " title title" : "", (double)LEFT / WIDTH, 1 - 20.0 / WIDTH);
+    int top = 26 * titled;
+    for (size_t k = 0; k < j->n; k++) {
+        const int rows = ROW_HEIGHT * (int)j->panel[k].n;
+        fprintf(gp, "\nset tmargin at screen %.4f\nset bmargin at screen %.4f", 1 - (double)(top + ABOVE) / height,
+                1 - (double)(top + ABOVE + rows) / height);
+        write_panel(j, k, k + 1 == j->n);
+        top += ABOVE + BELOW + rows;
+    }
+    fputs("\nunset multiplot\n", gp);
+    cli_picture_end(&j->picture);
+    free(metric);
+    free(label);
+}
+
+static json_t *panels_json(const job *j) {
+    json_t *panels = json_array();
+    for (size_t k = 0; k < j->n; k++) {
+        const panel *p = &j->panel[k];
+        json_t *engines = json_array(), *values = json_array();
+        for (size_t i = 0; i < p->n; i++) {
+            json_array_append_new(engines, cli_json_text(p->bar[i].engine, strlen(p->bar[i].engine)));
+            json_array_append_new(values, cli_json_real(p->bar[i].value));
+        }
+        json_array_append_new(panels, json_pack("{s:o,s:o,s:o}", "input", cli_json_text(p->input, strlen(p->input)), "engines",
+                                                engines, "values", values));
+    }
+    return panels;
+}
+
+static void report(const job *j) {
+    char *metric = metric_text(j);
+    for (size_t k = 0; k < j->n && !j->o->plot.general.json; k++) {
+        const panel *p = &j->panel[k];
+        const bar *low = p->bar, *high = p->bar;
+        for (size_t i = 1; i < p->n; i++) {
+            low = p->bar[i].value < low->value ? &p->bar[i] : low;
+            high = p->bar[i].value > high->value ? &p->bar[i] : high;
+        }
+        printf("%s: %s from %.4g (%s) to %.4g (%s)\n", p->input, metric, low->value, low->engine, high->value, high->engine);
+    }
+    free(metric);
+    cli_picture_report(&j->picture, j->o->plot.general.json,
+                       json_pack("{s:o,s:I,s:o}", "metric", cli_json_text(j->o->metric, strlen(j->o->metric)), "threads",
+                                 (json_int_t)j->threads, "panels", panels_json(j)));
+}
+
+static int draw(job *j) {
+    if (cli_picture_open(&j->picture, j->o->plot.output, "figures of make bench-peers") || read_results(j))
+        return 1;
+    write_data(j);
+    write_script(j);
+    if (cli_picture_draw(&j->picture, 0))
+        return 1;
+    report(j);
+    return 0;
+}
+
+static int run_command(int argc, char **argv) {
+    options o = {.metric = "tokens_per_second"};
+    cli_plot_defaults(&o.plot);
+    const cli_group groups[] = {
+        CLI_GROUP("plot", cli_plot_table, &o.plot),
+        CLI_GROUP("data", data_table, &o),
+        {"general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general},
+    };
+    const cli_syntax syntax = {
+        .command = "plot bench",
+        .operands = "FILE -o NAME",
+        .about = "Plots the comparison of aoe with other libraries. FILE is the file figures.json that\n"
+                 "`make bench-peers` writes. The plot has one panel for each input, that is, a model and its texts,\n"
+                 "and one bar for each library and data type.\n",
+        .examples = "  aoe plot bench build/peers/figures.json -o bench\n"
+                    "  aoe plot bench build/peers/figures.json --metric p50_ms --thread-count 1 -o latency\n",
+        CLI_GROUPS(groups),
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    cli_args args;
+    int code = cli_plot_parse(&args, &syntax, &o.plot, argc, argv);
+    if (code == CLI_GO) {
+        job j = {.o = &o, .path = args.operand[0]};
+        code = draw(&j);
+        json_decref(j.file);
+        cli_picture_close(&j.picture);
+    }
+    cli_args_free(&args);
+    return code;
+}
+
+const cli_command cli_plot_bench_command = {
+    .name = "bench",
+    .summary = "speed of aoe and of other libraries",
+    .run = run_command,
+};
