@@ -44,7 +44,7 @@ EMULATOR ?= $(if $(CROSS),qemu-$(firstword $(subst -, ,$(CROSS))) -L $(abspath $
 PKG_CONFIG ?= $(if $(SYSROOT),PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CROSS)/pkgconfig) pkg-config
 PACKAGES := jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3
 DEPS_APT := gcc make pkg-config libjansson-dev libutf8proc-dev libpcre2-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libsqlite3-dev ca-certificates libcmocka-dev gnuplot-nox
-DEPS_PEERS := python3 python3-torch libopenblas0-pthread libdnnl-dev
+DEPS_PEERS := python3 python3-venv g++ libdnnl-dev
 DEPS_LINT := clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev qemu-user
 DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 
@@ -108,7 +108,7 @@ SHLIB := $(BUILD)/libaoe.so
 FUZZ_SECONDS ?= 60
 # The packages are needed only for targets that compile. Missing packages are listed in one line.
 NO_PACKAGES := help deps deps-lint deps-peers deps-arm64 clean
-# Directory of the Python packages and models of check-peers. They are installed once.
+# Directory of the Python packages and models of check-peers and bench-peers. They are installed once.
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
 # The goals `demo` and `check` install missing packages first.
@@ -201,9 +201,9 @@ $(BUILD)/aoe-check: $(CHECK_OBJ) $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-# Only the programs in bench/peers need oneDNN.
-$(PEER_BIN:=.o): | deps-peers
-$(BUILD)/bench/peers/%: $(BUILD)/bench/peers/%.o $(BENCH_SUPPORT) $(LIB)
+# Only this program needs oneDNN.
+$(BUILD)/bench/peers/gemm_onednn.o: | deps-peers
+$(BUILD)/bench/peers/gemm_onednn: $(BUILD)/bench/peers/gemm_onednn.o $(BENCH_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -ldnnl $(LIBS) -o $@
 
@@ -266,8 +266,9 @@ format: ## formats all sources with clang-format
 bench: all $(BENCH_BIN) ## measures matmuls, layers, tokenizer, losses, encoders and training steps on this machine
 	@BUILD=$(BUILD) bench/run.sh
 
-bench-peers: all $(PEER_BIN) ## installs PyTorch and oneDNN, compares aoe with them and with ONNX Runtime (PEERS=--quick: two rounds)
-	@BUILD=$(BUILD) /usr/bin/python3 bench/peers/run.py $(PEERS)
+bench-peers: all $(PEER_BIN) ## compares aoe with PyTorch, sentence-transformers, ONNX Runtime, OpenVINO, llama.cpp and oneDNN (PEERS=--quick: a short run)
+	@tests/peers/install.sh $(abspath $(AOE_PEERS))
+	@BUILD=$(abspath $(BUILD)) AOE_PEERS=$(abspath $(AOE_PEERS)) $(abspath $(AOE_PEERS))/venv/bin/python -B bench/peers/run.py $(PEERS)
 
 check-peers: all $(BUILD)/tests/servers/hub ## compares aoe with transformers, sentence-transformers, peft and tokenizers, which are installed in $$AOE_PEERS
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))

@@ -19,14 +19,9 @@ import torch
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
+from texts import read
+
 SCALE = 20  # 1 / temperature of the cosine loss and of the in-batch negatives loss
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        header, *rows = [line.rstrip("\n").split("\t") for line in file]
-    columns = [header.index(name) for name in ("sentence1", "sentence2", "score")]
-    return [(row[columns[0]], row[columns[1]], float(row[columns[2]])) for row in rows]
 
 
 def ranking(scores, labels):
@@ -65,6 +60,26 @@ def evaluate(model, rows):
     return float(spearmanr((x * y).sum(1), [row[2] for row in rows]).statistic)
 
 
+def optimizer_of(model, lr):
+    """Returns AdamW with weight decay 0.01 for all weight matrices."""
+    decayed = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() <= 1]
+    return torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0}], lr=lr)
+
+
+def train_step(model, optimizer, batch, method, dtype):
+    """Executes one training step on rows of `read`. dtype: f32 or bf16 (autocast)."""
+    texts = [row[0] for row in batch] + [row[1] for row in batch]
+    labels = torch.tensor([row[2] for row in batch])
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype == "bf16"):
+        vectors = model(model.preprocess(texts))["sentence_embedding"]
+    x, y = vectors.float().chunk(2)
+    loss_of(method, x, y, texts, labels).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
@@ -85,25 +100,15 @@ def main():
     model = SentenceTransformer(args.model, device="cpu")
     model.max_seq_length = 128
     before = evaluate(model, test)
-    decayed = [p for p in model.parameters() if p.dim() > 1]
-    others = [p for p in model.parameters() if p.dim() <= 1]
-    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0}], lr=args.lr)
+    optimizer = optimizer_of(model, args.lr)
     warmup = max(1, len(batches) // 10)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / warmup, (len(batches) - step) / max(1, len(batches) - warmup)))
     model.train()
     start = time.monotonic()
     for batch in batches:
-        texts = [row[0] for row in batch] + [row[1] for row in batch]
-        labels = torch.tensor([row[2] for row in batch])
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.dtype == "bf16"):
-            vectors = model(model.preprocess(texts))["sentence_embedding"]
-        x, y = vectors.float().chunk(2)
-        loss_of(args.method, x, y, texts, labels).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        train_step(model, optimizer, batch, args.method, args.dtype)
         schedule.step()
-        optimizer.zero_grad()
     seconds = time.monotonic() - start
     print(json.dumps({"method": args.method, "dtype": args.dtype, "seed": args.seed, "steps": len(batches), "seconds": seconds,
                       "before": before, "after": evaluate(model, test),

@@ -477,7 +477,8 @@ int main(int argc, char **argv) {
         failed = 1;
     }
     if (r.json)
-        fprintf(r.json, "{\"threads\": %zu, \"rows\": [", o.threads);
+        fprintf(r.json, "{\"version\": \"oneDNN %d.%d.%d\", \"threads\": %zu, \"rows\": [", dnnl_version()->major,
+                dnnl_version()->minor, dnnl_version()->patch, o.threads);
     if (!failed)
         failed = measure(&r);
     if (r.json) {

@@ -1,348 +1,421 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""make bench-peers: compares aoe with oneDNN, PyTorch and ONNX Runtime on this machine in one run.
+"""make bench-peers: compares aoe with PyTorch, sentence-transformers, ONNX Runtime, OpenVINO, llama.cpp and oneDNN in one run.
 
-    run.py [--quick] [--rounds N] [--threads N] [--only PART] [--shape NAME] [--json FILE]
+    run.py [--quick] [--rounds N] [--threads N] [--only PART] [--engine NAME] [--docs FILE]
 
-    --quick       two rounds, fewer shapes, to check that everything runs
-    --rounds N    measured runs of each library, alternating (default: 7)
-    --threads N   threads of each library (default: the CPUs that this process may use)
-    --only PART   gemm, encoder, pretrain, short or start; may be repeated (default: all)
-    --shape NAME  shape of the encoder: bert-base, minilm-l6, roberta-base, llama2-7b (one layer); may be
-                  repeated (default: bert-base and minilm-l6)
-    --json FILE   write every measured time to FILE
+    --quick        one round with few texts and small models, to check that everything runs
+    --rounds N     measured runs of each engine, alternating (default: 5)
+    --threads N    number of threads; may be repeated (default: 1 and the number of CPUs that this process may use)
+    --only PART    embed, train or matmul; may be repeated (default: all)
+    --engine NAME  measure only this engine and aoe-f32, for example torch-bf16; may be repeated (default: all)
+    --docs FILE    replace the tables in FILE, between the lines "<!-- bench-peers -->" and "<!-- end of bench-peers -->"
 
-$BUILD is the build directory. Each library ("peer") is a process that executes one measured run per command. The processes
-alternate, so that a disturbance of the machine affects all of them. bench/README.md explains the tables.
+The program writes the figures to $BUILD/peers/figures.json, the tables to tables.md in the same folder, and a plot. $AOE_PEERS is
+the directory of install.sh, and $AOE_DATA the folder of the data sets. bench/README.md explains the measurements.
 """
 import argparse
 import json
 import os
-import random
-import shutil
+import pathlib
 import statistics
 import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(HERE, "..", "..", "build")))
-WORK = os.path.join(BUILD, "peers")  # files for ONNX Runtime, and the model of the cold start
-PYTHON = "/usr/bin/python3"  # the distribution's package of torch is installed for this Python
-PAUSE = 0.25  # seconds before each run, in which the idle threads of the previous peer stop spinning (OpenBLAS: after 0.1)
+import tables
+import texts
+from worker import Failed, Worker, pinned_environment, run_pinned
 
-# A measured configuration of a peer: column of the table, data type.
-AOE_BF16, AOE_F32 = ("aoe", "bf16"), ("aoe", "f32")
-TORCH_BF16, TORCH_F32, ORT_F32 = ("PyTorch", "bf16"), ("PyTorch", "f32"), ("ONNX Runtime", "f32")
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
+WORK = BUILD / "peers"
+AOE = BUILD / "aoe"
+PAUSE = 0.25  # seconds before each run, in which the idle threads of other processes stop spinning
 
-# Target ratios for BERT-base 64 x 32: (mode, aoe, peer) -> least ratio. The targets of other shapes are 0.85 of these.
-FLOORS = {
-    ("infer", AOE_BF16, TORCH_BF16): 3.2,
-    ("infer", AOE_BF16, ORT_F32): 10.0,
-    ("infer", AOE_F32, ORT_F32): 1.05,
-    ("train", AOE_BF16, TORCH_BF16): 5.0,
-    ("train", AOE_BF16, TORCH_F32): 15.0,
-    ("train", AOE_F32, TORCH_F32): 1.8,
+# name of the engine -> label in the tables
+ENGINES = {
+    "aoe-f32": "aoe f32",
+    "aoe-bf16": "aoe bf16",
+    "aoe-int8": "aoe int8",
+    "torch-f32": "PyTorch f32",
+    "torch-bf16": "PyTorch bf16",
+    "torch-compiled": "PyTorch bf16, compiled",
+    "st-f32": "sentence-transformers f32",
+    "st-bf16": "sentence-transformers bf16",
+    "ort-f32": "ONNX Runtime f32",
+    "ort-int8": "ONNX Runtime int8",
+    "openvino-bf16": "OpenVINO bf16",
+    "openvino-int8": "OpenVINO int8 (NNCF)",
+    "llama-f32": "llama.cpp F32",
+    "llama-bf16": "llama.cpp BF16",
+    "llama-q8_0": "llama.cpp Q8_0",
 }
-OTHER_SHAPES = 0.85
-SHORT_FLOOR = 2.0  # one text of 16 tokens: at most half of ONNX Runtime's time
-START_LIMIT_MS = 60.0
-PRETRAIN_FLOOR = 6.0  # ratio of tokens per second to PyTorch, both in bf16
+REFERENCES = ("torch-f32", "aoe-f32")  # the cosines are computed with the vectors of the first of these that runs
 
 
 def say(text=""):
     print(text, flush=True)
 
 
-class Peer:
-    """A process that implements the protocol of aoe_encoder.c. If it does not start, `missing` is the reason."""
+class Peers:
+    """The benchmark: options, prepared files and figures."""
 
-    def __init__(self, name, command, env=None):
-        self.name, self.missing = name, None
-        self.process = None
-        try:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
-            )
-        except OSError as error:
-            self.missing = str(error)
-            return
-        first = self.process.stdout.readline().strip()
-        self.version = first[len("ready ") :]
-        if not first.startswith("ready "):
-            self.missing = first.lstrip("- ") or "it does not start"
+    def __init__(self, options, home):
+        self.o, self.home = options, home
+        self.minilm = home / "models" / "all-MiniLM-L6-v2"
+        self.results = []
+        self.missing = {}  # label of an engine or name of a part -> why it was not measured
+        # name of a library -> name and version
+        self.versions = {"aoe": subprocess.run([AOE, "--version"], capture_output=True, text=True, check=True).stdout.strip()}
+        self.calibration = None  # file of texts for the calibration of int8 models
+        WORK.mkdir(parents=True, exist_ok=True)
+        self.corpus = texts.Corpus(WORK, self.minilm)
 
-    def milliseconds(self, mode, dtype, count):
-        """Returns the time of `count` runs in milliseconds, or None and sets `missing` to the reason."""
-        if self.missing:
-            return None
-        try:
-            self.process.stdin.write(f"{mode} {dtype} {count}\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline().strip()
-        except OSError:
-            line = ""
-        if not line:
-            self.missing = "it ended"
-            return None
-        return None if line.startswith("-") else [float(word) for word in line.split()]
+    def engines(self):
+        """Returns the names of the engines that are measured."""
+        names = [name for name in ENGINES if not self.o.engine or name == "aoe-f32" or name in self.o.engine]
+        if "aoe-int8" in names and not self.has_int8():
+            names.remove("aoe-int8")
+        return names
 
-    def close(self):
-        if self.process:
-            self.process.stdin.close()
-            self.process.stdout.read()
-            self.process.wait()
+    @staticmethod
+    def has_int8():
+        """Returns whether this build computes in int8: `aoe embed --help` lists the values of --dtype."""
+        text = subprocess.run([AOE, "embed", "--help"], capture_output=True, text=True, check=True).stdout
+        return "int8" in text.split("--dtype", 1)[1].split("\n      --", 1)[0]
 
+    def skip(self, what, reason):
+        if what not in self.missing:
+            self.missing[what] = str(reason)
+            say(f"{what} is not measured: {reason}")
 
-class Missing:
-    """Replaces a peer that is not installed."""
+    def add(self, **result):
+        self.results.append(result)
 
-    def __init__(self, name, why):
-        self.name, self.missing = name, why
+    # ------------------------------------------------------------- preparation
 
-    def milliseconds(self, *_):
-        return None
-
-    def close(self):
-        pass
-
-
-class Runner:
-    def __init__(self, options):
-        self.o = options
-        self.figures = {"threads": options.threads, "rounds": options.rounds}
-        self.ort_missing = None
-        self.versions = {}
-        os.makedirs(WORK, exist_ok=True)
-
-    # ------------------------------------------------------------ preparation
-
-    def prepare_ort(self):
-        """Installs onnxruntime-node under the build directory."""
-        if not shutil.which("node") or not shutil.which("npm"):
-            self.ort_missing = "node and npm are not installed"
-        elif not os.path.isdir(os.path.join(WORK, "node_modules", "onnxruntime-node")):
-            say("installing onnxruntime-node")
-            with open(os.path.join(WORK, "package.json"), "w", encoding="utf-8") as f:
-                f.write('{"private": true}\n')
-            command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "onnxruntime-node"]
-            env = {**os.environ, "ONNXRUNTIME_NODE_INSTALL": "skip"}
-            if subprocess.run(command, cwd=WORK, env=env, stdout=subprocess.DEVNULL, check=False).returncode:
-                self.ort_missing = "npm could not install onnxruntime-node"
-        if self.ort_missing:
-            say(f"ONNX Runtime is not measured: {self.ort_missing}")
-
-    def onnx_model(self, shape):
-        """Returns the path of the exported encoder, or None and sets ort_missing to the reason."""
-        path = os.path.join(WORK, f"{shape}.onnx")
-        source = os.path.join(HERE, "torch_encoder.py")
-        if os.path.exists(path) and os.path.getmtime(path) > os.path.getmtime(source):
-            return path
-        command = [PYTHON, "-B", os.path.join(HERE, "export_onnx.py"), shape, path]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        if result.returncode:
-            last = (result.stderr.strip().splitlines() or ["no message"])[-1]
-            self.ort_missing = f"the model could not be exported ({last})"
-            say(f"ONNX Runtime is not measured: {self.ort_missing}")
-            return None
+    def prepared(self, kind, model, *argument, suffix=""):
+        """Returns the path of a file that prepare.py creates from a model, once. kind: a format of prepare.py."""
+        path = WORK / f"{pathlib.Path(model).stem}-{kind}{suffix}"
+        source = HERE / "prepare.py"
+        if not path.exists() or path.stat().st_mtime < source.stat().st_mtime:
+            say(f"creating {path.name}")
+            with open(WORK / "prepare.log", "a", encoding="utf-8") as log:
+                done = run_pinned([sys.executable, source, kind, model, path, *argument], os.cpu_count(), log)
+            if done.code:
+                raise Failed(f"{path.name} could not be created; see {log.name}")
+            os.utime(path)
         return path
 
-    def threads_env(self):
-        n = str(self.o.threads)
-        return {"OMP_NUM_THREADS": n, "OPENBLAS_NUM_THREADS": n, "NODE_PATH": os.path.join(WORK, "node_modules")}
+    def file_of(self, engine, model):
+        """Returns the file that an engine opens, or "-" if it opens the model directory."""
+        library, kind = engine.split("-")
+        if library == "ort":
+            graph = self.prepared("onnx", model, suffix=".onnx")
+            return graph if kind == "f32" else self.prepared("onnx-int8", graph, suffix=".onnx")
+        if library == "openvino":
+            graph = self.prepared("openvino", self.prepared("onnx", model, suffix=".onnx"), suffix=".xml")
+            if kind == "bf16":
+                return graph
+            return self.prepared("openvino-int8", graph, f"{model},{self.calibration}", suffix=f"-{self.calibration.stem}.xml")
+        if library == "llama":
+            sources = self.home / "llama-cpp-python"
+            if not sources.exists():
+                raise Failed(f"{sources} does not exist; run: tests/peers/install.sh {self.home} llama")
+            return self.prepared(f"gguf-{kind}", model, sources, suffix=".gguf")
+        return "-"
 
-    def start(self, name, shape, texts, length):
-        tail = [str(texts), str(length), str(self.o.threads)]
-        if name == "aoe":
-            command = [os.path.join(BUILD, "bench", "peers", "aoe_encoder"), shape, *tail]
-        elif name == "PyTorch":
-            command = [PYTHON, os.path.join(HERE, "torch_encoder.py"), shape, *tail]
-        else:
-            model = None if self.ort_missing else self.onnx_model(shape)
-            if not model:
-                return Missing(name, self.ort_missing)
-            command = ["node", os.path.join(HERE, "ort_encoder.js"), model, *tail]
-        peer = Peer(name, command, self.threads_env())
-        if peer.missing:
-            say(f"{name} is not measured: {peer.missing}")
-        elif name not in self.versions:
-            self.versions[name] = peer.version
-        return peer
+    def command(self, engine, model, threads, *more):
+        library, kind = engine.split("-")
+        if library == "aoe":
+            return [BUILD / "bench" / "peers" / "aoe_engine", kind, model, threads]
+        return [sys.executable, HERE / "engine.py", engine, model, self.file_of(engine, model), threads, *more]
 
-    # ------------------------------------------------------------ measurement
+    # --------------------------------------------------------------- embedding
 
-    def take_turns(self, shape, texts, length, mode, columns, count=1):
-        """Returns {column: [milliseconds of each round]} without the columns that cannot be measured."""
-        peers = {name: self.start(name, shape, texts, length) for name in dict.fromkeys(name for name, _ in columns)}
-        times = {}
+    def embed(self):
+        quick = self.o.quick
+        corpus = self.corpus
+        inputs = [corpus.sentences(60 if quick else 2000), corpus.abstracts(6 if quick else 200)]
+        self.calibration = corpus.calibration(30 if quick else 300)
+        self.embed_model("all-MiniLM-L6-v2", self.minilm, inputs, [16, 128])
+        if not quick:
+            try:
+                model = self.prepared("bert-base", self.minilm)
+                self.embed_model("BERT-base, random weights", model, [corpus.sentences(400)], [])
+            except Failed as reason:
+                self.skip("BERT-base", reason)
+
+    def embed_model(self, name, model, inputs, lengths):
+        """Measures all engines with one model. inputs: files of texts; lengths: tokens of the single texts."""
+        corpus, cosines, starts = self.corpus, {}, {}
+        singles = {n: corpus.single(n) for n in lengths}
+        for threads in self.o.threads:
+            workers = self.start(model, threads, starts)
+            try:
+                for file in inputs:
+                    tokens = corpus.count_tokens(file)
+                    if file not in cosines:
+                        cosines[file] = self.cosines(workers, file)
+                    self.warm_up(workers, file)
+                    times = self.rounds(workers, f"embed {file}")
+                    for engine, ms in times.items():
+                        seconds = statistics.median(m[0] for m in ms) / 1e3
+                        low, mean = cosines[file].get(engine, (None, None))
+                        self.add(measure="embed", input=f"{name}, {corpus.titles[file]}", engine=ENGINES[engine], threads=threads,
+                                 ms=[m[0] for m in ms], texts_per_second=corpus.count(file) / seconds,
+                                 tokens_per_second=tokens / seconds, tokens=tokens, cosine_min=low, cosine_mean=mean,
+                                 peak_mb=workers[engine].peak_mb() if file == inputs[0] else None)
+                    say(f"{name}, {corpus.titles[file]}, {threads} threads: measured {len(times)} engines")
+                for n, file in singles.items():
+                    self.latency(workers, f"{name}, one text of {n} tokens", file, threads)
+            finally:
+                for worker in workers.values():
+                    worker.close()
+        if lengths:
+            self.cold_start(name, model, starts)
+
+    def start(self, model, threads, starts):
+        """Starts a worker for each engine. Adds the times to the first vector to starts."""
+        workers = {}
+        for engine in self.engines():
+            try:
+                worker = Worker(self.command(engine, model, threads), threads, WORK / f"{engine}.log")
+                workers[engine] = worker
+                if not engine.startswith("aoe"):
+                    starts.setdefault((engine, threads), []).append(worker.first_ms)
+                self.versions[worker.version.split()[0]] = worker.version
+            except (Failed, OSError) as reason:
+                self.skip(ENGINES[engine], reason)
+        return workers
+
+    def ask(self, workers, engine, command):
+        """Returns the answer of a worker, or None and removes the worker if it fails."""
         try:
-            columns = [c for c in columns if peers[c[0]].milliseconds(mode, c[1], count)]  # creates the state and warms up
-            for round_number in range(self.o.rounds):
-                first = round_number % max(1, len(columns))
-                for column in columns[first:] + columns[:first]:
-                    time.sleep(PAUSE)
-                    measured = peers[column[0]].milliseconds(mode, column[1], count)
-                    if measured:
-                        # the first of several runs is slower, because the other peers used the caches
-                        times.setdefault(column, []).append(statistics.median(measured[1:] or measured))
-        finally:
-            for peer in peers.values():
-                peer.close()
-        self.figures.setdefault("encoder", []).append(
-            {
-                "shape": shape,
-                "texts": texts,
-                "length": length,
-                "mode": mode,
-                "ms": {" ".join(column): values for column, values in times.items()},
-            }
-        )
-        return times
+            return workers[engine].ask(command)
+        except Failed as reason:
+            self.skip(ENGINES[engine], reason)
+            workers.pop(engine).close()
+            return None
 
-    def encoder(self):
-        shapes = self.o.shape or (["minilm-l6"] if self.o.quick else ["bert-base", "minilm-l6"])
-        batches = [(64, 32)] if self.o.quick else [(64, 32), (16, 128)]
-        columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32, ORT_F32]
-        ratios = []
-        say("\nComplete encoder: milliseconds per run, fastest / median")
-        head = f"{'shape':12} {'batch':>7} {'mode':5}" + "".join(f" {' '.join(c):>21}" for c in columns)
-        say(head)
-        for shape in shapes:
-            for texts, length in batches:
-                for mode in ("infer", "train"):
-                    wanted = columns if mode == "infer" else columns[:-1]
-                    times = self.take_turns(shape, texts, length, mode, wanted)
-                    cells = "".join(f" {cell(times.get(c)):>21}" for c in columns)
-                    say(f"{shape:12} {f'{texts}x{length}':>7} {mode:5}{cells}")
-                    scale = 1 if (shape, texts) in (("bert-base", 64), ("roberta-base", 64)) else OTHER_SHAPES
-                    for (floor_mode, own, peer), floor in FLOORS.items():
-                        if floor_mode == mode:
-                            ratios.append((f"{shape} {texts}x{length} {mode}", own, peer, times, floor * scale))
-        print_ratios(ratios)
+    def warm_up(self, workers, file):
+        for engine in list(workers):
+            self.ask(workers, engine, f"embed {file}")
 
-    def short(self):
-        say("\nOne text of 16 tokens, MiniLM-L6, inference: milliseconds, fastest / median")
-        columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32, ORT_F32]
-        times = self.take_turns("minilm-l6", 1, 16, "infer", columns, count=21)
-        for column in columns:
-            say(f"  {' '.join(column):18} {cell(times.get(column), 3):>21}")
-        print_ratios([("one short text", own, ORT_F32, times, SHORT_FLOOR) for own in (AOE_BF16, AOE_F32)])
+    def cosines(self, workers, file):
+        """Returns {engine: (lowest, mean) cosine to the vectors of the reference}."""
+        import numpy as np
 
-    def pretrain(self):
-        texts, length = 256, 28  # a step of recipes/aoe-mini-en, whose sentences have 28 tokens on average
-        say(f"\nPretraining step, aoe-mini, {texts} texts of {length} tokens: milliseconds, fastest / median (tokens per second)")
-        every = [("PyTorch", "bf16-all"), ("PyTorch", "f32-all")]  # logits of every token, not only of masked tokens
-        columns = [AOE_BF16, AOE_F32, TORCH_BF16, TORCH_F32, *every]
-        times = self.take_turns("aoe-mini", texts, length, "pretrain", columns)
-        for column in columns:
-            rate = 1e3 * texts * length / statistics.median(times[column]) if times.get(column) else 0
-            say(f"  {' '.join(column):18} {cell(times.get(column)):>21}  {rate:9,.0f}")
-        floors = [(AOE_BF16, TORCH_BF16, PRETRAIN_FLOOR), (AOE_F32, TORCH_F32, FLOORS["train", AOE_F32, TORCH_F32])]
-        floors += [(AOE_BF16, every[0], PRETRAIN_FLOOR), (AOE_F32, every[1], FLOORS["train", AOE_F32, TORCH_F32])]
-        print_ratios([("aoe-mini pretraining", own, peer, times, floor) for own, peer, floor in floors])
+        vectors = {}
+        count = self.corpus.count(file)
+        for engine in list(workers):
+            output = WORK / "vectors.bin"
+            if self.ask(workers, engine, f"embed {file} {output}"):
+                v = np.fromfile(output, np.float32).reshape(count, -1).astype(np.float64)
+                vectors[engine] = v / np.linalg.norm(v, axis=1, keepdims=True)
+        reference = next((vectors[name] for name in REFERENCES if name in vectors), None)
+        pairs = {engine: (v * reference).sum(1) for engine, v in vectors.items()}
+        return {engine: (float(c.min()), float(c.mean())) for engine, c in pairs.items()}
 
-    def gemm(self):
-        say()
-        path = os.path.join(WORK, "gemm.json")
-        command = [os.path.join(BUILD, "bench", "peers", "gemm_onednn"), "--threads", str(self.o.threads), "--json", path]
+    def rounds(self, workers, command):
+        """Executes a command in alternating rounds. Returns {engine: [answer of each round]}."""
+        answers = {}
+        for number in range(self.o.rounds):
+            names = list(workers)
+            first = number % max(1, len(names))
+            for engine in names[first:] + names[:first]:
+                time.sleep(PAUSE)
+                answer = self.ask(workers, engine, command)
+                if answer:
+                    answers.setdefault(engine, []).append(answer)
+        return {engine: answer for engine, answer in answers.items() if engine in workers}
+
+    def latency(self, workers, name, file, threads):
+        count = 10 if self.o.quick else 100
+        for engine, rounds in self.rounds(workers, f"single {file} {count}").items():
+            ms = sorted(ms for answer in rounds for ms in answer[count // 10 :])  # without the first runs after a pause
+            self.add(measure="latency", input=name, engine=ENGINES[engine], threads=threads, runs=len(ms),
+                     p50_ms=statistics.median(ms), p99_ms=ms[min(len(ms) - 1, int(0.99 * len(ms)))])
+
+    def cold_start(self, name, model, starts):
+        """Measures the time from the start of a process to the first vector. Model files are in the page cache."""
+        text = WORK / "first.txt"
+        text.write_text("a small text to embed\n", encoding="utf-8")
+        for threads in self.o.threads:
+            for engine in self.engines():
+                if ENGINES[engine] in self.missing:
+                    continue
+                times = starts.get((engine, threads), [])
+                runs = self.o.rounds - len(times) if times else 3 * self.o.rounds
+                try:
+                    for _ in range(runs):
+                        time.sleep(PAUSE)
+                        times.append(self.first_vector(engine, model, threads, text))
+                except Failed as reason:
+                    self.skip(ENGINES[engine], reason)
+                    continue
+                self.add(measure="start", input=f"{name}, cold start", engine=ENGINES[engine], threads=threads, ms=times,
+                         first_vector_ms=statistics.median(times))
+
+    def first_vector(self, engine, model, threads, text):
+        log = WORK / f"{engine}.log"
+        if not engine.startswith("aoe"):
+            worker = Worker(self.command(engine, model, threads, "--first"), threads, log, only_first=True)
+            worker.close()
+            return worker.first_ms
+        command = [AOE, "embed", "-q", "-m", model, "--dtype", engine.split("-")[1], "-t", threads, text]
+        with open(log, "a", encoding="utf-8") as file:
+            done = run_pinned(command, threads, file)
+        if done.code:
+            raise Failed(f"aoe embed failed; see {log}")
+        return done.ms
+
+    # ---------------------------------------------------------------- training
+
+    def train(self):
+        quick = self.o.quick
+        corpus = self.corpus
+        scored = ["--method", "cosent", "--batch-size", "32", "--max-length", "128", "--lr", "2e-5"]
+        self.train_task("cosent", "fine-tuning with CoSENT, 32 pairs per step, all-MiniLM-L6-v2", self.minilm,
+                        corpus.pairs(64 if quick else 640), 2 if quick else 20, ["f32", "bf16"], scored)
+        size = 128 if quick else 4096
+        cached = ["--method", "contrastive", "--allow-duplicates", "--batch-size", str(size), "--cache-chunk", "64"]
+        cached += ["--max-length", "128", "--lr", "2e-5"]
+        self.train_task("contrastive", f"contrastive, {size} pairs per step with gradient caching, all-MiniLM-L6-v2", self.minilm,
+                        corpus.pairs(size), 1, ["f32", "bf16"], cached, corpus.positives(size))
+        work = WORK / ("lora-quick" if quick else "lora")
+        env = {**os.environ, "BUILD": os.path.relpath(BUILD, ROOT)}
+        if quick:
+            env["INIT"] = "--hidden 256 --layers 2 --heads 4 --kv-heads 2 --intermediate 512"
+        if subprocess.run([ROOT / "bench" / "lora.sh", "--prepare", work], env=env, check=False).returncode:
+            return self.skip("LoRA", "bench/lora.sh failed")
+        steps = 2 if quick else 5
+        rows = texts.first_rows(work / "pairs.tsv", work / "rows.tsv", 16 * steps)
+        adapters = ["--batch-size", "16", "--max-length", "32", "--lora-r", "32", "--lr", "2e-4"]
+        self.train_task("lora", f"LoRA, 16 pairs of 32 tokens per step, {'small' if quick else '1.1B'} LLaMA", work / "model", rows, steps,
+                        ["bf16"], adapters)
+        return None
+
+    def train_task(self, task, name, model, data, steps, types, aoe_options, aoe_data=None):
+        """Measures one epoch of `steps` training steps. aoe_data: the same pairs in another format; None: `data`."""
+        threads = self.o.threads[-1]
+        workers, peaks, times = {}, {}, {}
+        for dtype in types:
+            command = [sys.executable, HERE / "step.py", task, dtype, model, data, threads]
+            try:
+                workers[dtype] = Worker(command, threads, WORK / f"step-{task}-{dtype}.log")
+                self.versions["PyTorch"] = workers[dtype].version
+            except Failed as reason:
+                self.skip(f"PyTorch {dtype}, {task}", reason)
+        for number in range(self.o.rounds):
+            runs = [("aoe", dtype) for dtype in types] + [("PyTorch", dtype) for dtype in workers]
+            first = number % len(runs)
+            for library, dtype in runs[first:] + runs[:first]:
+                time.sleep(PAUSE)
+                label = f"{library} {dtype}"
+                try:
+                    if library == "aoe":
+                        ms, peaks[label] = self.aoe_epoch(model, aoe_data or data, steps, dtype, aoe_options, threads)
+                    else:
+                        ms = workers[dtype].ask("run")[0]
+                        peaks[label] = workers[dtype].peak_mb()
+                    times.setdefault(label, []).append(ms)
+                except Failed as reason:
+                    self.skip(f"{label}, {task}", reason)
+        for worker in workers.values():
+            worker.close()
+        with open(data, encoding="utf-8") as file:
+            pairs = sum(1 for _ in file) - 1
+        for label, ms in times.items():
+            median = statistics.median(ms)
+            self.add(measure="train", input=name, engine=label, threads=threads, ms=ms, step_ms=median / steps,
+                     pairs_per_second=1e3 * pairs / median, peak_mb=peaks[label])
+        say(f"{name}: measured {len(times)} engines")
+
+    def aoe_epoch(self, model, data, steps, dtype, options, threads):
+        """Trains for two epochs and returns the time of the second one in milliseconds, and the peak memory in MB."""
+        output = WORK / "trained"
+        command = [AOE, "train", "-q", "--force", "-m", model, "-d", data, "-o", output, "--dtype", dtype, "-t", threads,
+                   "--epochs", "2", "--save-every", "1000000", *options]
+        with open(WORK / "train.log", "a", encoding="utf-8") as log:
+            done = run_pinned(command, threads, log)
+        if done.code:
+            raise Failed(f"aoe train failed; see {log.name}")
+        events = [json.loads(line) for line in (output / "train-log.jsonl").read_text(encoding="utf-8").splitlines()]
+        seconds = {event["step"]: event["seconds"] for event in events if event["event"] == "step"}
+        return 1e3 * (seconds[2 * steps] - seconds[steps]), done.peak_mb
+
+    # ----------------------------------------------------------------- matmuls
+
+    def matmul(self):
+        threads = self.o.threads[-1]
+        path = WORK / "matmul.json"
+        command = [BUILD / "bench" / "peers" / "gemm_onednn", "--threads", str(threads), "--json", path]
         command += ["--quick"] if self.o.quick else ["--rounds", str(max(7, self.o.rounds))]
-        if subprocess.run(command, env={**os.environ, **self.threads_env()}, check=False).returncode:
-            say("matmuls: failed")
-            return
-        with open(path, encoding="utf-8") as f:
-            self.figures["gemm"] = json.load(f)
+        if subprocess.run(command, env=pinned_environment(threads), stdout=subprocess.DEVNULL, check=False).returncode:
+            return self.skip("matmuls", "gemm_onednn failed")
+        figures = json.loads(path.read_text(encoding="utf-8"))
+        self.versions["oneDNN"] = figures["version"]
+        for row in figures["rows"]:
+            work = 2e-6 * row["M"] * row["N"] * row["K"]  # GFLOP per ms
+            medians = {}
+            for side in row["sides"]:
+                name = "aoe" if side["name"] == "aoe" else "oneDNN"
+                medians[name] = min(medians.get(name, float("inf")), statistics.median(side["ms"]))
+            for name, ms in medians.items():
+                self.add(measure="matmul", input=f"{row['M']} x {row['N']} x {row['K']}, {row['type']}", engine=name, threads=threads,
+                         gflops=work / ms, of_peak=work / ms / figures["peak_gflops"][row["type"]])
+        return None
 
-    # ------------------------------------------------------------- cold start
+    # ------------------------------------------------------------------ output
 
-    def small_model(self):
-        """Creates a model with the shape and size of MiniLM-L6 (30,522 tokens, 90 MB), random weights and random words."""
-        path = os.path.join(WORK, "minilm-model")
-        if os.path.exists(os.path.join(path, "model.safetensors")):
-            return path
-        corpus = os.path.join(WORK, "words.txt")
-        rng = random.Random(42)
-        with open(corpus, "w", encoding="utf-8") as f:
-            for _ in range(24000):
-                print("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))), file=f)
-        command = [os.path.join(BUILD, "aoe"), "init", "--shape", "minilm-l6", "--force", "-q", "-o", path]
-        # corpus is given twice, because words that occur once do not become tokens
-        command += ["--vocab-from", corpus, corpus, "--vocab-size", "30522"]
-        return None if subprocess.run(command, check=False).returncode else path
+    def figures(self):
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            cpu = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
+        return {"cpu": cpu, "threads": self.o.threads, "rounds": self.o.rounds, "quick": self.o.quick, "versions": self.versions,
+                "missing": self.missing, "results": self.results}
 
-    def start_up(self):
-        model = self.small_model()
-        if not model:
-            say("cold start: aoe init failed")
-            return
-        size = os.path.getsize(os.path.join(model, "model.safetensors")) / 1e6
-        text = os.path.join(WORK, "text.txt")
-        with open(text, "w", encoding="utf-8") as f:
-            f.write("a small text to embed\n")
-        command = [os.path.join(BUILD, "aoe"), "embed", "-m", model, "-t", str(self.o.threads), "-q", text]
-        times = []
-        for run in range(3 + 3 * self.o.rounds):
-            start = time.perf_counter()
-            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-            if run >= 3:  # the first runs fill the page cache
-                times.append(1e3 * (time.perf_counter() - start))
-        self.figures["start_ms"] = times
-        median = statistics.median(times)
-        say(f"\nCold start of `aoe embed` on one short text, {size:.0f} MB model, warm page cache, process start included:")
-        passed = verdict(median < START_LIMIT_MS)
-        say(f"  {cell(times)} ms, fastest / median of {len(times)} (limit {START_LIMIT_MS:.0f} ms) {passed}")
-
-
-def cell(times, digits=1):
-    return f"{min(times):.{digits}f} / {statistics.median(times):.{digits}f}" if times else "-"
-
-
-def verdict(passed):
-    return "ok" if passed else "BELOW"
-
-
-def print_ratios(ratios):
-    say(f"\n{'ratio of medians: peer / aoe':28} {'aoe':>5} {'peer':>18} {'fastest':>8} {'median':>8} {'floor':>6}")
-    for what, own, peer, times, floor in ratios:
-        a, b = times.get(own), times.get(peer)
-        row = f"{what:28} {own[1]:>5} {' '.join(peer):>18}"
-        if a and b:
-            ratio = statistics.median(b) / statistics.median(a)
-            say(f"{row} {min(b) / min(a):8.2f} {ratio:8.2f} {floor:6.2f} {verdict(ratio >= floor)}")
-        else:
-            say(f"{row} {'-':>8} {'-':>8} {floor:6.2f}")
+    def write(self):
+        figures = self.figures()
+        path = WORK / "figures.json"
+        path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        text = tables.markdown(figures)
+        (WORK / "tables.md").write_text(text, encoding="utf-8")
+        say("\n" + text)
+        say(f"{path}\n{WORK / 'tables.md'}")
+        if any(result["measure"] == "embed" for result in self.results):
+            subprocess.run([AOE, "plot", "bench", path, "-o", WORK / "bench"], check=False)
+        if self.o.docs:
+            tables.replace(self.o.docs, text)
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--only", action="append", choices=["gemm", "encoder", "pretrain", "short", "start"])
-    parser.add_argument("--shape", action="append", choices=["bert-base", "minilm-l6", "roberta-base", "llama2-7b"])
-    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--threads", type=int, action="append")
+    parser.add_argument("--only", action="append", choices=["embed", "train", "matmul"])
+    parser.add_argument("--engine", action="append", choices=list(ENGINES))
+    parser.add_argument("--docs", metavar="FILE")
     options = parser.parse_args()
-    options.rounds = options.rounds or (2 if options.quick else 7)
+    cpus = len(os.sched_getaffinity(0))
+    options.rounds = options.rounds or (1 if options.quick else 5)
+    options.threads = sorted(set(options.threads or ([cpus] if options.quick else [1, cpus])))
+    if options.threads[-1] > cpus:
+        parser.error(f"--threads {options.threads[-1]}: this process may use only {cpus} CPUs")
     return options
 
 
 def main():
     options = parse()
-    runner = Runner(options)
-    parts = options.only or ["gemm", "encoder", "pretrain", "short", "start"]
-    if "encoder" in parts or "short" in parts:
-        runner.prepare_ort()
-    say(f"{options.threads} threads, {options.rounds} alternating rounds; compare only figures of this run")
-    for part in parts:
-        {"gemm": runner.gemm, "encoder": runner.encoder, "pretrain": runner.pretrain, "short": runner.short, "start": runner.start_up}[part]()
-    say()
-    if "highest tier amx" not in runner.versions.get("aoe", "highest tier amx"):
-        say("The floors are targets for a machine with AMX tiles; this machine has none.")
-    for name, version in runner.versions.items():
-        say(f"{name}: {version}")
-    runner.figures["versions"] = runner.versions
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as f:
-            json.dump(runner.figures, f, indent=1)
+    home = pathlib.Path(os.environ.get("AOE_PEERS", pathlib.Path.home() / ".cache/aoe/peers"))
+    if not (home / "models" / "all-MiniLM-L6-v2").exists():
+        sys.exit(f"run.py: {home} contains no model; run: tests/peers/install.sh {home}")
+    peers = Peers(options, home)
+    for part in peers.o.only or ["embed", "train", "matmul"]:
+        {"embed": peers.embed, "train": peers.train, "matmul": peers.matmul}[part]()
+    peers.write()
 
 
 if __name__ == "__main__":
