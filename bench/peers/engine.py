@@ -142,12 +142,31 @@ class OpenVino(Engine):
 class LlamaCpp:
     CONTEXT = 512  # tokens of a batch
 
-    def __init__(self, _kind, _model, file, threads):
+    def __init__(self, kind, _model, file, threads):
         import llama_cpp
 
         self.version = f"llama-cpp-python {llama_cpp.__version__}"
+        if kind == "q8_0" and self.has_amx_int8():
+            self.disable_repacking(llama_cpp)
         self.model = llama_cpp.Llama(file, embedding=True, n_ctx=self.CONTEXT, n_batch=self.CONTEXT, n_ubatch=self.CONTEXT,
                                      n_threads=threads, n_threads_batch=threads, verbose=False)
+
+    @staticmethod
+    def has_amx_int8():
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return "amx_int8" in file.read()
+
+    @staticmethod
+    def disable_repacking(llama_cpp):
+        """Leaves int8 weights in the format of the file. Version 0.3.36 ends with a segmentation fault if it packs them for AMX."""
+        defaults = llama_cpp.llama_model_default_params
+
+        def changed():
+            params = defaults()
+            params.use_extra_bufts = False
+            return params
+
+        llama_cpp.llama_cpp.llama_model_default_params = changed
 
     def embed(self, texts):
         return np.array(self.model.embed(texts, normalize=True, truncate=True), np.float32)
