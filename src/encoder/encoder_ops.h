@@ -18,7 +18,7 @@ typedef struct aoei_encoder_mode {
     int recompute;   /* 1: only the output of each layer is kept, and the backward pass repeats the forward pass of each layer;
                         used in training only */
     int taps; /* 1: the backward pass may add gradients of pooled hidden states (aoei_encoder_taps); used in training only */
-    int int8; /* 1: the linear layers of transformer layers are computed in int8; used in inference only */
+    int int8; /* 1: weights that are packed for int8 are multiplied in int8; used in inference only */
 } aoei_encoder_mode;
 
 /* Gradients of pooled hidden states that the backward pass adds. A hidden state is pooled like the last hidden state. */

@@ -69,8 +69,9 @@ typedef struct aoei_gemm_tier {
     aoei_gemm_epilogue_fn *epilogue; /* epilogue of this instruction set */
 } aoei_gemm_tier;
 
-/* The kernels of the matmul ops (gemm_f32 and gemm_bf16) call these three functions. aoei_gemm_blocked computes the matmul,
- * aoei_gemm_packed_bytes returns the size of the packed form of B in bytes, and aoei_gemm_pack_columns packs columns of B. */
+/* The kernels of the matmul ops (gemm_f32, gemm_bf16 and gemm_int8) call these three functions. aoei_gemm_blocked computes the
+ * matmul, aoei_gemm_packed_bytes returns the size of the packed form of B in bytes, and aoei_gemm_pack_columns packs columns of
+ * B. */
 void aoei_gemm_blocked(const aoei_gemm_tier *tier, const aoei_gemm_args *g, float *scratch);
 size_t aoei_gemm_packed_bytes(const aoei_gemm_tier *tier, size_t K, size_t N);
 void aoei_gemm_pack_columns(const aoei_gemm_tier *tier, void *packed, const void *b, aoei_dtype type, size_t b_row,

@@ -34,9 +34,10 @@ struct aoe_model {
     aoei_encoder_config config; /* configuration; config.lora.r is 0 if adapters were merged into the packed copies */
     aoei_settings settings;     /* settings of the model directory, overridden by the options of the caller */
     aoei_dtype type;            /* data type of activations and matmuls */
-    int int8;                   /* 1: the linear layers of transformer layers are computed in int8, everything else in `type` */
-    aoe_dtype dtype_option;     /* option options.dtype of the caller, from which `type` was determined */
-    aoei_tensor *weights;       /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
+    int int8; /* 1: the linear layers of transformer layers, except the values, are computed in int8; everything else in `type`
+               */
+    aoe_dtype dtype_option; /* option options.dtype of the caller, from which `type` was determined */
+    aoei_tensor *weights;   /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
     aoei_weight_memory memory;
     aoe_tokenizer *tokenizer; /* tokenizer, or NULL if the directory contains none; owned if `base` is NULL */
     aoei_lora lora;           /* configuration of the adapters; unlike config.lora, not set to 0 if they are merged */

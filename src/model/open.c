@@ -194,7 +194,7 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
 
 /* Sets m->int8 if int8 was requested. Rejects training, and encoders without int8 matmuls. */
 static int set_int8(aoe_model *m, const aoe_model_options *o, const aoei_open_mode *mode, aoe_error *err) {
-    if (o->dtype != AOE_DTYPE_INT8 || mode->rows_from_file || mode->words != AOE_POOLING_AUTO)
+    if (o->dtype != AOE_DTYPE_INT8 || mode->rows_from_file)
         return AOE_OK;
     m->int8 = 1;
     return aoei_model_int8_check(&m->config, mode->packed, m->files.dir, err);

@@ -52,8 +52,8 @@ static size_t aligned(size_t bytes) {
     return (bytes + AOEI_ALIGN - 1) / AOEI_ALIGN * AOEI_ALIGN;
 }
 
-/* The memory of a packed int8 weight: scales [rows], then split, channels [n] and factors [cols] if there are split channels,
- * then the packed copy. */
+/* The memory of a packed int8 weight: scales [rows], then the description of split channels if there are any
+ * (aoei_int8_split_create), then the packed copy. */
 static size_t scale_bytes(size_t rows) {
     return aligned(rows * sizeof(float));
 }

@@ -322,7 +322,9 @@ int aoe_shape_plan(aoe_context *ctx, const aoe_shape *s, const aoe_plan_options 
                    .int8 = o->dtype == AOE_DTYPE_INT8,
                    .settings = {.pooling = AOE_POOLING_LAST_AVG, .max_length = length, .prompt = prompt}};
     size_t in_file;
-    const int rc = aoei_shape_checked(&m.config, s, err);
+    int rc = aoei_shape_checked(&m.config, s, err);
+    if (!rc && m.int8)
+        rc = aoei_model_int8_check(&m.config, 1, "options.shape", err);
     if (rc)
         return rc;
     for (size_t i = 0; i < aoei_slot_count(&m.config); i++) {

@@ -32,6 +32,8 @@ printf 'a dog\ta cat\nthe cat\tthe old cat\n' >pairs.tsv
 echo "rejected"
 printf 'text1\ttext2\tlabel\na dog\ta cat\t1\nthe cat\tthe old cat\t0\n' >train.tsv
 fails "$AOE" train -q -m model -d train.tsv --dtype int8 -o trained
+fails "$AOE" train -q -m model -d train.tsv --method dan --dtype int8 -o trained
+fails "$AOE" info --shape ran-mini --plan --dtype int8
 printf 'cat 1 2\ndog 2 1\n' >words.txt
 "$AOE" convert -q words.txt --dtype f32 -o static
 fails "$AOE" embed -q -m static --dtype int8 texts.txt

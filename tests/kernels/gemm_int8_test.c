@@ -43,9 +43,7 @@ typedef struct product {
 enum { CANARY = 0x7f, GAP = 5 };
 
 static test_span scratch_span;
-#if AOEI_X86_64
-static int emulated; /* 1: the AMX kernel runs with emulated instructions */
-#endif
+static int emulated; /* 1: the AMX kernel runs with emulated instructions; only on x86-64 */
 
 static int8_t *create_int8(test_span *span, aoei_rng *r, values v, size_t n) {
     *span = test_span_create((n + 3) / 4, 0);
