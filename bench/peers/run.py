@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -96,15 +97,21 @@ class Peers:
     # ------------------------------------------------------------- preparation
 
     def prepared(self, kind, model, *argument, suffix=""):
-        """Returns the path of a file that prepare.py creates from a model, once. kind: a format of prepare.py."""
-        path = WORK / f"{pathlib.Path(model).stem}-{kind}{suffix}"
+        """Returns the path of a file that prepare.py creates from a model, once. kind: a format of prepare.py. The file is created
+        in another folder, which is renamed at the end, so an interrupted conversion is not used later."""
+        name = f"{pathlib.Path(model).stem}-{kind}{suffix}"
+        path, unfinished = WORK / "models" / name / name, WORK / "models" / f"{name}.unfinished"
         source = HERE / "prepare.py"
         if not path.exists() or path.stat().st_mtime < source.stat().st_mtime:
-            say(f"creating {path.name}")
+            say(f"creating {name}")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir(parents=True)
             with open(WORK / "prepare.log", "a", encoding="utf-8") as log:
-                done = run_pinned([sys.executable, source, kind, model, path, *argument], os.cpu_count(), log)
+                done = run_pinned([sys.executable, source, kind, model, unfinished / name, *argument], os.cpu_count(), log)
             if done.code:
-                raise Failed(f"{path.name} could not be created; see {log.name}")
+                raise Failed(f"{name} could not be created; see {log.name}")
+            shutil.rmtree(path.parent, ignore_errors=True)
+            unfinished.rename(path.parent)
             os.utime(path)
         return path
 
