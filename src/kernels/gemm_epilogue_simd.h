@@ -53,6 +53,39 @@ static inline vf activation_derivative(aoei_activation activation, vf x) {
                                           : vf_swish_derivative(x, swish_scale(activation));
 }
 
+/* If AOEI_GELU_TABLES is 1, GELU and its derivative for inputs that are bf16 values are read from tables, which contain the
+ * results of vf_gelu and vf_gelu_derivative. GELU has about 68 operations per vector. Tables are faster if the instruction set
+ * has a fast instruction that loads a vector of elements of a table. */
+#ifndef AOEI_GELU_TABLES
+#define AOEI_GELU_TABLES 0
+#endif
+
+#if AOEI_GELU_TABLES
+#include "kernels/gelu_tables.h"
+#endif
+
+/* Returns activation(x), where x are values of `type` as float32. */
+static AOEI_ALWAYS_INLINE vf activate_typed(aoei_dtype type, aoei_activation activation, vf x) {
+#if AOEI_GELU_TABLES
+    if (type == AOEI_BF16 && activation == AOEI_GELU)
+        return vf_bf16_table(aoei_gelu_tables.gelu, x);
+#else
+    (void)type;
+#endif
+    return activate(activation, x);
+}
+
+/* Returns the derivative of the activation at x, where x are values of `type` as float32. */
+static AOEI_ALWAYS_INLINE vf derivative_typed(aoei_dtype type, aoei_activation activation, vf x) {
+#if AOEI_GELU_TABLES
+    if (type == AOEI_BF16 && activation == AOEI_GELU)
+        return vf_bf16_table(aoei_gelu_tables.derivative, x);
+#else
+    (void)type;
+#endif
+    return activation_derivative(activation, x);
+}
+
 /* The form of an epilogue: that of a forward pass, with a gate (backward pass), or of an int8 matmul. */
 typedef enum form { FORWARD, GATED, DEQUANTIZE } form;
 
@@ -63,9 +96,12 @@ static AOEI_ALWAYS_INLINE vf scaled_sums(const aoei_gemm_args *g, form f, vf x, 
     return vf_mul(x, vf_set1(g->scale));
 }
 
-/* Returns activation(x) in an epilogue of the form f. In int8 matmuls, GELU has a smaller accuracy. */
-static AOEI_ALWAYS_INLINE vf activate_form(form f, aoei_activation activation, vf x) {
-    return f == DEQUANTIZE && activation == AOEI_GELU ? vf_gelu_short(x) : activate(activation, x);
+/* Returns activation(x) in an epilogue of the form f, where C has the type `type`. In int8 matmuls, GELU has a smaller
+ * accuracy. In the other forms, x are values of `type`. */
+static AOEI_ALWAYS_INLINE vf activate_form(form f, aoei_dtype type, aoei_activation activation, vf x) {
+    if (f == DEQUANTIZE)
+        return activation == AOEI_GELU ? vf_gelu_short(x) : activate(activation, x);
+    return activate_typed(type, activation, x);
 }
 
 /* Applies the epilogue to x, the complete sums of n elements of row i that start at column j, and stores the results in C. */
@@ -75,13 +111,13 @@ static void finish_part(const aoei_gemm_args *g, vf x, size_t i, size_t j, size_
     if (g->bias)
         x = vf_add(x, load_f32(g->bias + j, n));
     if (g->gate) {
-        x = vf_mul(x, activation_derivative(g->activation, load_typed(g->gate, type, i * g->gate_row + j, n)));
+        x = vf_mul(x, derivative_typed(type, g->activation, load_typed(g->gate, type, i * g->gate_row + j, n)));
     } else if (g->activation != AOEI_IDENTITY) {
         if (type == AOEI_BF16 && !g->a_scale)
             x = vf_round_bf16(x);
         if (g->pre)
             store_typed(g->pre, type, i * g->pre_row + j, n, x);
-        x = activate_form(g->a_scale ? DEQUANTIZE : FORWARD, g->activation, x);
+        x = activate_form(g->a_scale ? DEQUANTIZE : FORWARD, type, g->activation, x);
     }
     if (g->residual)
         x = vf_add(x, load_typed(g->residual, type, i * g->residual_row + j, n));
@@ -104,8 +140,8 @@ static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype t
     }
     if (f == GATED) {
         const size_t at = i * g->gate_row + j;
-        left = vf_mul(left, activation_derivative(activation, load_typed(g->gate, type, at, N)));
-        right = vf_mul(right, activation_derivative(activation, load_typed(g->gate, type, at + N, N)));
+        left = vf_mul(left, derivative_typed(type, activation, load_typed(g->gate, type, at, N)));
+        right = vf_mul(right, derivative_typed(type, activation, load_typed(g->gate, type, at + N, N)));
     } else if (activation != AOEI_IDENTITY) {
         if (type == AOEI_BF16 && f != DEQUANTIZE) {
             left = vf_round_bf16(left);
@@ -115,8 +151,8 @@ static AOEI_ALWAYS_INLINE void finish_pair(const aoei_gemm_args *g, aoei_dtype t
             store_typed(g->pre, type, i * g->pre_row + j, N, left);
             store_typed(g->pre, type, i * g->pre_row + j + N, N, right);
         }
-        left = activate_form(f, activation, left);
-        right = activate_form(f, activation, right);
+        left = activate_form(f, type, activation, left);
+        right = activate_form(f, type, activation, right);
     }
     if (g->residual) {
         left = vf_add(left, load_typed(g->residual, type, i * g->residual_row + j, N));
@@ -146,6 +182,10 @@ static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtyp
 
 void AOEI_SIMD(gemm_epilogue)(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                               size_t columns) {
+#if AOEI_GELU_TABLES
+    if (g->activation == AOEI_GELU && g->c_type == AOEI_BF16)
+        aoei_gelu_tables_fill();
+#endif
 #define FINISH(type, activation, f) finish_rows(g, type, activation, f, tile, tile_row, m, n, rows, columns)
 #define FINISH_FORM(activation, f)                                                                                             \
     do {                                                                                                                       \
