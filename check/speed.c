@@ -324,6 +324,14 @@ static amount call_softmax_f32(work *w) {
     return moved(2, 0);
 }
 
+static amount call_softmax_bf16(work *w) {
+    for (size_t r = 0; r < ROWS; r++) {
+        memcpy(w->f[1] + r * COLS, w->f[0] + r * COLS, COLS * sizeof(float)); /* the kernel overwrites its input */
+        w->k->softmax_bf16(w->h[1] + r * COLS, w->f[1] + r * COLS, COLS);
+    }
+    return moved(1, 1);
+}
+
 static amount call_softmax_grad_f32(work *w) {
     for (size_t r = 0; r < ROWS; r++)
         w->k->softmax_grad_f32(w->f[1] + r * COLS, w->f[0] + r * COLS, w->f[4] + r * COLS, 0.125F, COLS);

@@ -69,6 +69,8 @@ enum {
                       have at most 1.5 MB, and the L2 cache has 2 MB. With 512, inference is 4 to 7% slower */
     MIN_BLOCKS = 2,   /* minimum number of blocks of an M-block that is limited by A_STEPS. If A_STEPS allows fewer blocks, the
                          limit is ignored, and A is packed again for each panel */
+    SUMS_BLOCKS = 96, /* maximum number of blocks whose running sums are stored between chunks. They have 384 KB, and stay in L2
+                         together with the rows of A of one chunk */
     SPILL_STEPS = 64, /* maximum number of steps of a piece. run_pieces divides the range of k into pieces if the limit A_STEPS
                          is exceeded and running sums may be stored in C */
     EPILOGUE_FIRST = 2, /* step of the next block at which the epilogue starts reading the sums */
@@ -84,7 +86,7 @@ enum {
     PAGE = 4096,
     AT_STAGING = 0,
     AT_SUMS = AT_STAGING + BLOCK_WORDS,
-    AT_B = AT_SUMS + M_BLOCKS * BLOCK_WORDS,
+    AT_B = AT_SUMS + SUMS_BLOCKS * BLOCK_WORDS,
     AT_A = AT_B + 2 * CHUNK_STEPS * STEP_WORDS,
     SCRATCH_WORDS = AT_A + A_STEPS * STEP_WORDS + PAGE / 4
 };
@@ -139,6 +141,17 @@ typedef struct block_tiles {
     size_t step;                /* distance between adjacent steps */
 } block_tiles;
 
+/* A pass adds the terms of one chunk to the sums of one panel, for all blocks of the M-block. The passes of a group of panels
+ * are adjacent. In a group, all panels use a chunk before they use the next chunk, so that the rows of A of one chunk stay in
+ * L2. */
+typedef struct pass {
+    size_t chunk;         /* number of the chunk */
+    size_t group, member; /* number of the first panel of the group; index of the panel in the group */
+    size_t panel;         /* number of the panel */
+    size_t first, steps;  /* first step and number of steps of the chunk; 0 steps: there are no further passes */
+    int odd;              /* 1: the number of passes before this pass is odd */
+} pass;
+
 /* State of one matmul. */
 typedef struct work {
     const aoei_gemm_args *g;
@@ -151,15 +164,16 @@ typedef struct work {
     int in_place;        /* 1: the tiles of A are loaded from A, except those of blocks with incomplete tiles */
     int keeps_a;         /* 1: A is packed once for all panels; 0: A is packed again for each panel */
     float *staging;      /* [BLOCK_WORDS] complete sums of the block `staged` */
-    float *sums;         /* [M_BLOCKS][BLOCK_WORDS] running sums of each block of the M-block between two chunks */
-    float *b_chunk;  /* [2][CHUNK_STEPS][STEP_WORDS] two packed chunks of B; pass p uses b_chunk[p % 2]; unused if the caller
+    size_t group;        /* number of panels in a group, except the last group, which may have fewer */
+    float *sums; /* [group][block][BLOCK_WORDS] running sums, between two chunks, of each block of the M-block in the panels of
+                    a group */
+    float *b_chunks; /* [2][CHUNK_STEPS][STEP_WORDS] two packed chunks of B, which the passes use in turn; unused if the caller
                         packed B */
     float *a_chunks; /* [chunk][block][step][STEP_WORDS] packed rows of A of the M-block */
     size_t m, rows;  /* the M-block has rows [m, m + rows) of C */
-    size_t passes;   /* number of passes of the M-block. A pass adds the terms of one chunk to the sums of one panel */
-    /* The chunk of B that is being packed. ahead: number of the pass that will use the chunk. ready: number of steps of the
-     * chunk that are already packed. */
-    size_t ahead, ready;
+    size_t panels;   /* number of panels */
+    pass next;       /* the next pass of the M-block */
+    size_t ready; /* number of steps of the chunk of the next pass that are already packed; used if the caller did not pack B */
     const float *fetch;     /* start of the part of `packed` that remains to be prefetched */
     const float *fetch_end; /* end of the part of `packed` that is to be prefetched */
     block held;             /* block whose running sums are in the accumulators */
@@ -199,11 +213,34 @@ static float *staged_row(const work *w, size_t r) {
 }
 
 static size_t chunk_start(const work *w, size_t chunk) {
+    if (chunk == 0 || chunk == w->chunks) /* without a division */
+        return chunk ? w->steps : 0;
     return min_size(2 * (ceil_div(w->steps, 2) * chunk / w->chunks), w->steps);
 }
 
+/* Returns the number of blocks of the M-block. */
 static size_t block_count(const work *w) {
     return ceil_div(w->rows, BLOCK);
+}
+
+/* Completes the description of a pass, whose members `chunk`, `group` and `member` are set. */
+static void complete_pass(const work *w, pass *p) {
+    p->panel = p->group + p->member;
+    p->first = chunk_start(w, p->chunk);
+    p->steps = p->panel < w->panels ? chunk_start(w, p->chunk + 1) - p->first : 0;
+}
+
+/* Replaces the pass p by the pass after it. If p is the last pass, the result has no steps. */
+static void advance(const work *w, pass *p) {
+    p->odd = !p->odd;
+    if (++p->member == min_size(w->panels - p->group, w->group)) {
+        p->member = 0;
+        if (++p->chunk == w->chunks) {
+            p->chunk = 0;
+            p->group += w->group;
+        }
+    }
+    complete_pass(w, p);
 }
 
 /* ---- packing */
@@ -311,16 +348,16 @@ static float *a_chunk(const work *w, size_t chunk) {
 }
 
 /* Returns 1 if the tiles of A, which has the type `type`, can be loaded from A: adjacent elements of a row are adjacent in
- * memory, K is a multiple of the elements of a step, and the rows of all tiles are whole cache lines. */
+ * memory, K is a multiple of the elements of a step or A is padded, and the rows of all tiles are whole cache lines. */
 static int tiles_in_place(const aoei_gemm_args *g, aoei_dtype type) {
-    return g->a_col == 1 && g->K % step_elements(type) == 0 &&
+    return g->a_col == 1 && (g->K % step_elements(type) == 0 || g->a_padded) &&
            ((uintptr_t)g->a | g->a_row * aoei_dtype_size(type)) % TILE_ROW_BYTES == 0;
 }
 
 /* Returns 1 if the tiles of block i of the M-block are loaded from A. If the number of rows of the block is not a multiple of
- * 16, a tile would contain memory after the last row of A, so the block is packed. */
+ * 16, a tile contains memory after the last row of A, so the block is packed unless A is padded. */
 static int block_in_place(const work *w, size_t i) {
-    return w->in_place && min_size(w->rows - i * BLOCK, BLOCK) % HALF == 0;
+    return w->in_place && (w->g->a_padded || min_size(w->rows - i * BLOCK, BLOCK) % HALF == 0);
 }
 
 /* Returns the tiles of A for block i of the M-block and for the steps of one chunk. */
@@ -343,47 +380,46 @@ static void pack_a(const work *w, size_t chunk) {
     }
 }
 
-/* Packs one more step of the chunk of B that pass w->ahead uses. */
+/* Returns the memory for the packed chunk of B that pass p uses. */
+static float *b_chunk(const work *w, const pass *p) {
+    return w->b_chunks + (p->odd ? CHUNK_STEPS * STEP_WORDS : 0);
+}
+
+/* Packs one more step of the chunk of B that the next pass uses. */
 static void pack_b_step(work *w) {
-    const size_t n = w->ahead / w->chunks * BLOCK, first = chunk_start(w, w->ahead % w->chunks);
-    pack_step(w->b_chunk + (w->ahead % 2 * CHUNK_STEPS + w->ready) * STEP_WORDS, &w->b, 0, n, min_size(w->g->N - n, BLOCK),
-              first + w->ready);
+    const size_t n = w->next.panel * BLOCK;
+    pack_step(b_chunk(w, &w->next) + w->ready * STEP_WORDS, &w->b, 0, n, min_size(w->g->N - n, BLOCK),
+              w->next.first + w->ready);
     w->ready++;
 }
 
-static size_t pass_steps(const work *w, size_t pass) {
-    const size_t chunk = pass % w->chunks;
-    return chunk_start(w, chunk + 1) - chunk_start(w, chunk);
+static const float *packed_chunk(const work *w, const pass *p) {
+    return w->packed + p->panel * w->packed_panel + p->first * STEP_WORDS;
 }
 
-static const float *packed_chunk(const work *w, size_t pass) {
-    return w->packed + pass / w->chunks * w->packed_panel + chunk_start(w, pass % w->chunks) * STEP_WORDS;
-}
-
-/* Returns the packed chunk of B that pass `pass` uses. If B was packed by the caller, prepares prefetching of the chunk of the
- * next pass. Otherwise packs the remaining steps of this chunk and prepares packing of the chunk of the next pass. */
-static const float *b_of_pass(work *w, size_t pass) {
-    if (w->packed) {
-        const size_t next = pass + 1 < w->passes ? pass + 1 : pass;
-        w->fetch = packed_chunk(w, next);
-        w->fetch_end = w->fetch + (next > pass ? pass_steps(w, next) * STEP_WORDS : 0);
-        return packed_chunk(w, pass);
-    }
-    while (w->ready < pass_steps(w, pass))
+/* Returns the packed chunk of B that pass w->next uses, and sets w->next to the pass after it. If B was packed by the caller,
+ * prepares prefetching of the chunk of the new next pass. Otherwise packs the remaining steps of the chunk. */
+static const float *b_of_pass(work *w) {
+    const pass p = w->next;
+    while (!w->packed && w->ready < p.steps)
         pack_b_step(w);
-    w->ahead = pass + 1;
+    advance(w, &w->next);
     w->ready = 0;
-    return w->b_chunk + pass % 2 * CHUNK_STEPS * STEP_WORDS;
+    if (!w->packed)
+        return b_chunk(w, &p);
+    w->fetch = packed_chunk(w, w->next.steps ? &w->next : &p);
+    w->fetch_end = w->fetch + w->next.steps * STEP_WORDS;
+    return packed_chunk(w, &p);
 }
 
 /* ---- blocks */
 
-/* Applies the epilogue to the next EPILOGUE_ROWS rows of the staged block. If g->accumulate is 1, also prefetches the elements
- * of C that are the initial sums of the next panel. */
-static void finish_rows(work *w) {
+/* Applies the epilogue to the next `most` rows of the staged block, which are in one half of it. If g->accumulate is 1, also
+ * prefetches the elements of C that are the initial sums of the next panel. */
+static void finish_rows(work *w, size_t most) {
     const aoei_gemm_args *g = w->g;
     const block *t = &w->staged;
-    const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, EPILOGUE_ROWS), next = t->n + BLOCK;
+    const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, most), next = t->n + BLOCK;
     aoei_gemm_epilogue_avx512bf16(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
         /* the sums of the next panel start from these elements of C */
@@ -396,7 +432,7 @@ static void finish_rows(work *w) {
 
 static void finish_staged(work *w) {
     while (w->done < w->staged.rows)
-        finish_rows(w);
+        finish_rows(w, HALF - w->done % HALF);
 }
 
 /* Does the vector work of one step, between tile instructions. If rows of the staged block remain, applies the epilogue to a
@@ -405,8 +441,8 @@ static void finish_staged(work *w) {
 static void interleaved_work(work *w) {
     const size_t blocks = block_count(w);
     if (w->done < w->staged.rows)
-        finish_rows(w);
-    else if (!w->packed && w->ahead < w->passes && w->ready < pass_steps(w, w->ahead))
+        finish_rows(w, EPILOGUE_ROWS);
+    else if (!w->packed && w->ready < w->next.steps)
         pack_b_step(w);
     if (w->packed && blocks >= FETCH_BLOCKS)
         for (size_t i = 0; w->fetch < w->fetch_end && i < ceil_div(STEP_LINES, blocks); i++, w->fetch += 16)
@@ -544,36 +580,39 @@ static void drain(work *w) {
 
 /* ---- loops */
 
-/* Sets the running sums of all blocks of the M-block to the stored elements of C. n is the first column of the panel. */
-static void load_c(const work *w, size_t n) {
+/* Sets `sums`, the running sums of all blocks of the M-block in a panel, to the stored elements of C. n is the first column of
+ * the panel. */
+static void load_c(const work *w, float *sums, size_t n) {
     const aoei_gemm_args *g = w->g;
     const size_t columns = min_size(g->N - n, BLOCK), left = min_size(columns, HALF);
     for (size_t i = 0; i < w->rows; i++) {
         const float *c = (const float *)g->c + (w->m + i) * g->c_row + n;
-        float *to = w->sums + i / BLOCK * BLOCK_WORDS + i % HALF * BLOCK;
+        float *to = sums + i / BLOCK * BLOCK_WORDS + i % HALF * BLOCK;
         const size_t quarter = i % BLOCK / HALF * 2, rotation = sums_rotation(i / BLOCK);
         vf_store(to + quarter_offset(quarter, rotation), vf_load_part(c, left));
         vf_store(to + quarter_offset(quarter + 1, rotation), vf_load_part(c + left, columns - left));
     }
 }
 
-/* Computes pass `pass` for all blocks of the M-block. A pass is one chunk of one panel. */
-static void run_pass(work *w, size_t pass) {
+/* Computes the next pass. */
+static void run_pass(work *w) {
     const aoei_gemm_args *g = w->g;
-    const size_t n = pass / w->chunks * BLOCK, chunk = pass % w->chunks, steps = pass_steps(w, pass);
-    const int starts = chunk == 0 && !g->accumulate, ends = chunk + 1 == w->chunks;
+    const pass p = w->next;
+    const size_t n = p.panel * BLOCK;
+    const int starts = p.chunk == 0 && !g->accumulate, ends = p.chunk + 1 == w->chunks;
+    float *const sums = w->sums + p.member * block_count(w) * BLOCK_WORDS;
     tile_fence(); /* earlier tile loads must be complete, because the memory they read is overwritten now */
-    if (chunk == 0 && g->accumulate)
-        load_c(w, n);
-    if (pass < w->chunks || !w->keeps_a)
-        pack_a(w, chunk);
-    const float *b = b_of_pass(w, pass);
+    if (p.chunk == 0 && g->accumulate)
+        load_c(w, sums, n);
+    if (p.member == 0 && (p.panel == 0 || !w->keeps_a))
+        pack_a(w, p.chunk);
+    const float *b = b_of_pass(w);
     for (size_t i = 0; i < block_count(w); i++) {
         block t = {.m = w->m + i * BLOCK,
                    .n = n,
                    .rows = min_size(w->rows - i * BLOCK, BLOCK),
                    .columns = min_size(g->N - n, BLOCK),
-                   .sums = w->sums + i * BLOCK_WORDS,
+                   .sums = sums + i * BLOCK_WORDS,
                    .rotation = sums_rotation(i)};
         block from = t;
         if (starts)
@@ -582,9 +621,16 @@ static void run_pass(work *w, size_t pass) {
             t.sums = w->staging;
             t.rotation = STAGING_ROTATION;
         }
-        const block_tiles a = a_tiles(w, chunk, i);
-        multiply(w, &t, &a, b, steps, &from);
+        const block_tiles a = a_tiles(w, p.chunk, i);
+        multiply(w, &t, &a, b, p.steps, &from);
     }
+}
+
+/* Returns the number of panels in a group. If the M-block has only one block, this is 1, because the sums of the block can then
+ * stay in the accumulators between chunks. With two chunks, the rows of A stay in L2 in any order, and groups of one panel are
+ * faster. */
+static size_t group_size(const work *w) {
+    return block_count(w) > 1 && w->chunks > 2 ? SUMS_BLOCKS / block_count(w) : 1;
 }
 
 /* Returns the maximum number of blocks of an M-block, without the limit A_STEPS. */
@@ -610,20 +656,23 @@ static void run(const aoei_gemm_args *g, aoei_dtype type, size_t packed_panel, f
               .int8 = type == AOEI_I8,
               .steps = steps,
               .chunks = ceil_div(steps, CHUNK_STEPS),
+              .panels = ceil_div(g->N, BLOCK),
               .packed = g->packed,
               .packed_panel = packed_panel,
               .in_place = tiles_in_place(g, type),
               .keeps_a = most * steps <= A_STEPS,
               .staging = scratch + AT_STAGING,
               .sums = scratch + AT_SUMS,
-              .b_chunk = scratch + AT_B,
+              .b_chunks = scratch + AT_B,
               .a_chunks = scratch + AT_A};
     for (; w.m < g->M; w.m += each) {
         w.rows = min_size(g->M - w.m, each);
-        w.passes = ceil_div(g->N, BLOCK) * w.chunks;
-        w.ahead = w.ready = 0;
-        for (size_t pass = 0; pass < w.passes; pass++)
-            run_pass(&w, pass);
+        w.group = group_size(&w);
+        w.next = (pass){0};
+        complete_pass(&w, &w.next);
+        w.ready = 0;
+        while (w.next.steps)
+            run_pass(&w);
     }
     drain(&w);
 }

@@ -66,6 +66,8 @@ typedef struct aoei_gemm_args {
     size_t M, N, K;       /* shapes: C is [M,N], A is [M,K], B is [K,N] */
     const void *a;        /* A[m][k] = a[m * a_row + k * a_col] */
     size_t a_row, a_col;  /* distances between rows and between columns of A */
+    int a_padded;         /* 1: the memory of A has whole groups of 16 rows and of 64 bytes along k. The additional elements of
+                             the rows of A are 0, and those of the additional rows are undefined. Only for a_col = 1 */
     const void *b;        /* B[k][n] = b[k * b_row + n * b_col]; unused if packed is not NULL */
     size_t b_row, b_col;  /* distances between rows and between columns of B */
     const void *packed;   /* B as packed by the op gemm_f32_pack, gemm_bf16_pack or gemm_int8_pack of the same tier; NULL: B is
@@ -239,6 +241,9 @@ typedef void aoei_dropout_to_bf16_fn(aoei_bf16 *y, const float *x, const aoei_dr
 /* Softmax: computes p[n] = softmax(s[n]). p may be s. The maximum of s is subtracted before exp. The accumulation order of the
  * sum depends only on n. */
 typedef void aoei_softmax_f32_fn(float *p, const float *s, size_t n);
+/* Computes p[n] = softmax(s[n]), rounded to bf16. The contents of s are undefined afterwards. For results of magnitude less than
+ * 2^-126, the kernels for AVX512-BF16 return 0. The bf16 matmuls of these CPUs read such values as 0. */
+typedef void aoei_softmax_bf16_fn(aoei_bf16 *p, float *s, size_t n);
 /* Computes the gradient of softmax, ds = p * (dp - sum(p dp)) * scale, where p is the output of softmax. ds may be dp. */
 typedef void aoei_softmax_grad_f32_fn(float *ds, const float *p, const float *dp, float scale, size_t n);
 /* Computes the softmax for a cross-entropy loss: stats = {max s, sum exp(s - max s)} and d[n] = scale * softmax(s[n]). d may be

@@ -21,6 +21,12 @@ void aoei_softmax_f32_c(float *p, const float *s, size_t n) {
         p[i] *= inverse;
 }
 
+void aoei_softmax_bf16_c(aoei_bf16 *p, float *s, size_t n) {
+    aoei_softmax_f32_c(s, s, n);
+    for (size_t i = 0; i < n; i++)
+        p[i] = aoei_bf16_from_f32(s[i]);
+}
+
 void aoei_cross_entropy_f32_c(float *d, float *stats, const float *s, float scale, size_t n) {
     float max = -INFINITY;
     for (size_t i = 0; i < n; i++)

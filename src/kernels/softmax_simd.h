@@ -3,6 +3,7 @@
  * simd_avx2.h, simd_avx512.h or simd_neon.h first. For a sum, lane l of a float accumulator adds the terms of elements l, l +
  * VF_LANES, ... in ascending order; then the lanes of the accumulator are added. Lanes after the last element of the row add 0.
  * An element of -infinity has probability 0. The result is NaN if a row contains only -infinity, or contains NaN or +infinity.
+ * If AOEI_CVTNEPS2BF16 is 1, only softmax_bf16 is defined, because only this kernel differs.
  */
 #ifndef AOEI_KERNELS_SOFTMAX_SIMD_H
 #define AOEI_KERNELS_SOFTMAX_SIMD_H
@@ -38,6 +39,18 @@ static inline void softmax_terms(float *p, float *stats, const float *s, size_t 
     stats[1] = vf_hsum(sum);
 }
 
+void AOEI_SIMD(softmax_bf16)(aoei_bf16 *p, float *s, size_t n) {
+    const size_t full = n - n % VF_LANES, tail = n - full;
+    float stats[2];
+    softmax_terms(s, stats, s, n);
+    const vf factor = vf_set1(1.0f / stats[1]);
+    for (size_t i = 0; i < full; i += VF_LANES)
+        vf_store_bf16(p + i, vf_mul(vf_load(s + i), factor));
+    if (tail)
+        vf_store_bf16_part(p + full, tail, vf_mul(vf_load_part(s + full, tail), factor));
+}
+
+#if !defined(AOEI_CVTNEPS2BF16) || !AOEI_CVTNEPS2BF16
 static inline void multiply_row(float *p, float factor, size_t n) {
     const size_t full = n - n % VF_LANES, tail = n - full;
     const vf f = vf_set1(factor);
@@ -73,5 +86,6 @@ void AOEI_SIMD(softmax_grad_f32)(float *ds, const float *p, const float *dp, flo
         vf_store_part(ds + full, tail, vf_mul(vf_mul(vf_load_part(p + full, tail), d), factor));
     }
 }
+#endif
 
 #endif

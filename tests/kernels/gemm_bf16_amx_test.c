@@ -34,6 +34,7 @@ typedef struct product {
     b_format b_format;
     aoei_dtype c_type;
     int accumulate, bias, scale, pre, gate, residual;
+    int a_padded; /* 1: A is padded as aoei_gemm_args.a_padded describes; only with LAYOUT_ROWS */
     int in_place; /* 1: the gate is in the memory of C; if there is no gate, the residual is in the memory of C */
     aoei_activation activation;
 } product;
@@ -66,6 +67,27 @@ static size_t minimum(size_t a, size_t b) {
 
 static float random_value(aoei_rng *r) {
     return (float)(2 * aoei_rng_uniform(r) - 1);
+}
+
+static size_t round_up(size_t n, size_t unit) {
+    return (n + unit - 1) / unit * unit;
+}
+
+/* Returns a matrix whose rows are padded with zeros to a multiple of 32 elements, with additional rows of NaN up to a multiple
+ * of 16 rows. */
+static operand make_padded(aoei_rng *r, size_t rows, size_t cols) {
+    operand o = {.row = round_up(cols, 32), .col = 1};
+    const size_t n = round_up(rows, 16) * o.row;
+    o.bf16_span = test_span_create(n / 2, 0);
+    o.f32_span = test_span_create(n, 0);
+    o.bf16 = (aoei_bf16 *)(void *)(o.bf16_span.data + o.bf16_span.n) - n;
+    o.f32 = o.f32_span.data;
+    for (size_t i = 0; i < n; i++) {
+        const int is_element = i / o.row < rows && i % o.row < cols;
+        o.f32[i] = is_element ? random_value(r) : 0;
+        o.bf16[i] = i / o.row < rows ? aoei_bf16_from_f32(o.f32[i]) : 0x7fc0;
+    }
+    return o;
 }
 
 static operand make_operand(aoei_rng *r, size_t rows, size_t cols, layout l) {
@@ -194,7 +216,7 @@ static void choose_b(trial *t) {
 
 static void create_trial(trial *t, aoei_rng *r, const product *p) {
     *t = (trial){.p = p};
-    t->a = make_operand(r, p->M, p->K, p->a_layout);
+    t->a = p->a_padded ? make_padded(r, p->M, p->K) : make_operand(r, p->M, p->K, p->a_layout);
     t->b = make_operand(r, p->K, p->N, p->b_layout);
     t->c = make_output(r, p->c_type, p->M, p->N);
     t->pre = make_output(r, p->c_type, p->M, p->N);
@@ -215,6 +237,7 @@ static void create_trial(trial *t, aoei_rng *r, const product *p) {
                             .a = t->a.bf16,
                             .a_row = t->a.row,
                             .a_col = t->a.col,
+                            .a_padded = p->a_padded,
                             .c = t->c.data,
                             .c_row = t->c.row,
                             .c_type = p->c_type,
@@ -257,7 +280,8 @@ static void compute_sums(trial *t) {
 }
 
 static void emulate(const aoei_gemm_args *g, size_t packed_bytes, amx_counts *counts) {
-    const size_t a_elements = g->M && g->K ? (g->M - 1) * g->a_row + (g->K - 1) * g->a_col + 1 : 0;
+    const size_t to_last = g->M && g->K ? (g->M - 1) * g->a_row + (g->K - 1) * g->a_col + 1 : 0;
+    const size_t a_elements = g->a_padded ? round_up(g->M, 16) * g->a_row : to_last;
     const amx_region regions[] = {
         {scratch, AOEI_GEMM_SCRATCH * sizeof *scratch}, {g->a, a_elements * sizeof(aoei_bf16)}, {g->packed, packed_bytes}};
     amx_emulation_begin(regions, g->packed ? 3 : 2);
@@ -416,6 +440,21 @@ static void test_shapes(void **state) {
         check_random(&r, kernel_size(&r, 30, 70), kernel_size(&r, 30, 40), K);
     for (int i = 0; i < 60; i++)
         check_random(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
+    check_random(&r, 500, 200, 800); /* 3 chunks and 2 groups of panels */
+}
+
+/* If A is padded, all its tiles are loaded from A. */
+static void test_padded(void **state) {
+    (void)state;
+    if (!can_emulate())
+        return;
+    aoei_rng r = kernel_rng("padded");
+    for (size_t K = 1; K <= 420; K += K < 70 ? 1 : 37) {
+        product p = random_product(&r, kernel_size(&r, 1, 70), kernel_size(&r, 1, 40), K);
+        p.a_layout = LAYOUT_ROWS;
+        p.a_padded = 1;
+        check_product(&r, &p);
+    }
 }
 
 /* Tests every memory layout of both operands and every format of B. The sizes give full and partial tiles. */
@@ -777,10 +816,11 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_instruction),   cmocka_unit_test(test_shapes),          cmocka_unit_test(test_options),
-        cmocka_unit_test(test_in_place),      cmocka_unit_test(test_long_sums),       cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_packed_format), cmocka_unit_test(test_packed_rounding), cmocka_unit_test(test_specials_stay),
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_counts),          cmocka_unit_test(test_native)};
+        cmocka_unit_test(test_instruction),   cmocka_unit_test(test_shapes),        cmocka_unit_test(test_padded),
+        cmocka_unit_test(test_options),       cmocka_unit_test(test_in_place),      cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_pieces),        cmocka_unit_test(test_packed_format), cmocka_unit_test(test_packed_rounding),
+        cmocka_unit_test(test_specials_stay), cmocka_unit_test(test_empty),         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_native)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
 

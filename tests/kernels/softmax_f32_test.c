@@ -8,6 +8,7 @@
  * reciprocal and the products.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../support/kernel_check.h"
@@ -61,6 +62,41 @@ static void one_length(const aoei_kernels *k, size_t n, size_t slack, double sd)
     test_span_free(&in_place);
     test_span_free(&s);
     test_span_free(&p);
+}
+
+/* Checks that softmax_bf16 rounds the results of softmax_f32 to bf16 and writes no other elements. */
+static void rounded_length(const aoei_kernels *k, size_t n, double sd) {
+    enum { AFTER = 16, UNUSED = 0x1234 };
+    test_span s = test_span_normal(n, 1, sd, (unsigned)n), p = test_span_create(n, 0);
+    aoei_bf16 *rounded = malloc((n + AFTER) * sizeof *rounded);
+    for (size_t i = 0; i < n + AFTER; i++)
+        rounded[i] = UNUSED;
+    for (size_t i = 1; i < n; i += 3)
+        s.data[i] = -INFINITY;
+    k->softmax_f32(p.data, s.data, n);
+    k->softmax_bf16(rounded, s.data, n);
+    for (size_t i = 0; i < n; i++) {
+        const aoei_bf16 want = aoei_bf16_from_f32(kernel_stored(k, AOEI_BF16, p.data[i]));
+        test_value(aoei_bf16_to_f32(rounded[i]), (double)aoei_bf16_to_f32(want), 0, "softmax_bf16", k->tier, n, i);
+    }
+    for (size_t i = n; i < n + AFTER; i++)
+        assert_int_equal(rounded[i], UNUSED);
+    free(rounded);
+    test_span_free(&s);
+    test_span_free(&p);
+}
+
+static void rounded_softmax(const aoei_kernels *k) {
+    for (size_t n = 1; n <= LONGEST; n++) {
+        rounded_length(k, n, 1);
+        rounded_length(k, n, 60); /* some results are subnormal or 0 */
+    }
+    rounded_length(k, LONG, 3);
+}
+
+static void test_rounded_softmax(void **state) {
+    (void)state;
+    kernel_each_tier("softmax_bf16", rounded_softmax);
 }
 
 static void softmax(const aoei_kernels *k) {
@@ -200,7 +236,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_softmax),     cmocka_unit_test(test_specials_in_softmax),
         cmocka_unit_test(test_exponential), cmocka_unit_test(test_cross_entropy),
-        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_gradient),    cmocka_unit_test(test_rounded_softmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
