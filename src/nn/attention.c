@@ -65,7 +65,8 @@ typedef struct head_work {
     aoei_bf16 *row_operand;    /* [n_rows, ld] or [ROWS, row_ld] gradients, rounded to bf16 for a matmul */
     aoei_bf16 *operand;        /* [ROWS, ld] copy of p, dropped or ds, rounded to bf16 for a matmul */
     float *dk, *dv;            /* [keys, d] each: float32 sums of dk and dv, used if the tensors dk and dv are bf16 */
-    void *packed_k, *packed_v; /* k^T and v^T, each [d, keys], packed as right-hand sides of matmuls */
+    void *packed_k, *packed_v; /* packed right-hand sides of matmuls: k^T [d, keys]; v [keys, d] in the forward pass and v^T
+                                  [d, keys] in the backward pass */
     float *gemm_scratch;       /* scratch memory of matmul kernels */
 } head_work;
 
@@ -82,26 +83,36 @@ static size_t round16(size_t n) {
     return (n + 15) / 16 * 16;
 }
 
+static size_t round32(size_t n) {
+    return (n + 31) / 32 * 32;
+}
+
 static size_t round64(size_t n) {
     return (n + 63) / 64 * 64;
 }
 
+/* Returns the size of packed_k and of packed_v, each of which contains keys or values packed as [d, T] or as [T, d]. */
+static size_t packed_bytes(aoei_gemm_packed_size_fn *size, size_t d, size_t T) {
+    const size_t transposed = size(d, T), direct = size(T, d);
+    return round64(transposed > direct ? transposed : direct);
+}
+
 static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t queries, size_t T) {
-    const size_t cells = (queries < ROWS ? queries : ROWS) * round16(T);
+    const size_t cells = (queries < ROWS ? round16(queries) : ROWS) * round32(T);
     const aoei_kernels *k = aoei_kernels_of(ctx);
     scratch_sizes s = {.block = cells * sizeof(float)};
     if (type == AOEI_BF16) {
         s.operand = round64(cells * sizeof(aoei_bf16));
         s.sums = round64(T * a->head_dim * sizeof(float));
-        s.packed = round64(k->gemm_bf16_packed_size(a->head_dim, T));
+        s.packed = packed_bytes(k->gemm_bf16_packed_size, a->head_dim, T);
     } else {
-        s.packed = round64(k->gemm_f32_packed_size(a->head_dim, T));
+        s.packed = packed_bytes(k->gemm_f32_packed_size, a->head_dim, T);
     }
     s.diagonals = a->bias.values.rows ? round64(2 * T * sizeof(float)) : 0;
     if (a->relative.span) {
         const size_t most = 2 * a->relative.span; /* adjacent distances may have rows that are not adjacent */
         s.c2p = round64((queries < ROWS ? queries : ROWS) * round16(most) * sizeof(float));
-        s.p2c = round64(most * round16(T) * sizeof(float));
+        s.p2c = round64(most * round32(T) * sizeof(float));
         s.dq = round64(ROWS * a->head_dim * sizeof(float));
         s.row_operand = type == AOEI_BF16 ? (s.c2p > s.p2c ? s.c2p : s.p2c) : 0;
     }
@@ -176,7 +187,7 @@ static void start_text(head_work *w, const attention_job *j, size_t text, size_t
     w->k_first = span.k_first;
     w->keys = span.k_rows;
     w->position = span.position;
-    w->ld = round16(w->keys);
+    w->ld = round32(w->keys);
     w->drop = (aoei_dropout_row){
         .key = {j->a->drop.key[0], j->a->drop.key[1]},
         .counter = {0, 0, span.text, 0},
@@ -216,6 +227,19 @@ static void pack_transposed(const head_work *w, void *packed, aoei_tensor x) {
                                                                  x.ld, w->job->a->head_dim, 0, w->keys);
 }
 
+/* Packs v [keys, d] for the keys of the span and the columns of the key-value head, and returns the packed form. If there is
+ * only one block of queries, or if blocks of queries attend to different keys, returns NULL: the matmul of each block then
+ * packs the values that it needs. */
+static const void *pack_values(const head_work *w, size_t queries) {
+    const attention_job *j = w->job;
+    const aoei_kernels *k = aoei_kernels_of(j->ctx);
+    if (queries <= ROWS || j->a->causal || j->a->window)
+        return NULL;
+    (j->type == AOEI_BF16 ? k->gemm_bf16_pack : k->gemm_f32_pack)(w->packed_v, aoei_tensor_at(j->v, w->k_first, w->k_col),
+                                                                  j->type, j->v.ld, 1, w->keys, 0, j->a->head_dim);
+    return w->packed_v;
+}
+
 /* A range of keys, [begin, end). Keys are numbered from the first key of the span. */
 typedef struct key_range {
     size_t begin, end; /* first key of the range; key after the last key of the range */
@@ -239,13 +263,15 @@ static key_range block_keys(const head_work *w, size_t q0, size_t rows) {
 }
 
 /* Returns columns [keys.begin, keys.end) of x [rows, ld] as an operand of a matmul. If the tensors are float32, the result is a
- * pointer into x. If they are bf16, the function rounds the columns into w->operand and returns a pointer to them. */
+ * pointer into x. If they are bf16, the function rounds the columns into w->operand, sets the following elements of a group of
+ * 32 to 0, and returns a pointer to the columns, which are then padded as aoei_gemm_args.a_padded describes. */
 static const void *operand(const head_work *w, const float *x, size_t rows, key_range keys) {
     if (w->job->type == AOEI_F32)
         return x + keys.begin;
     for (size_t r = 0; r < rows; r++) {
-        const size_t first = r * w->ld + keys.begin;
-        aoei_kernels_of(w->job->ctx)->to_bf16(w->operand + first, x + first, keys.end - keys.begin);
+        const size_t first = r * w->ld + keys.begin, n = keys.end - keys.begin;
+        aoei_kernels_of(w->job->ctx)->to_bf16(w->operand + first, x + first, n);
+        memset(w->operand + first + n, 0, (round32(n) - n) * sizeof *w->operand);
     }
     return w->operand + keys.begin;
 }
@@ -335,8 +361,8 @@ static void add_relative(const head_work *w, size_t q0, size_t rows) {
     }
 }
 
-/* Computes w->p[rows, keys] = softmax(scale q k^T + bias) for queries [q0, q0 + rows). */
-static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
+/* Computes the scores w->p[rows, keys] = scale q k^T + bias for queries [q0, q0 + rows). */
+static void scores(const head_work *w, size_t q0, size_t rows, key_range keys) {
     const attention_job *j = w->job;
     multiply(w, (aoei_gemm_args){.M = rows,
                                  .N = keys.end - keys.begin,
@@ -350,14 +376,50 @@ static void probabilities(const head_work *w, size_t q0, size_t rows, key_range 
                                  .scale = (float)j->a->scale});
     if (j->a->relative.span)
         add_relative(w, q0, rows);
+    for (size_t r = 0; r < rows && w->bias; r++) {
+        const key_range attended = row_keys(w, q0 + r);
+        float *p = w->p + r * w->ld + attended.begin;
+        aoei_kernels_of(j->ctx)->add_f32(p, p, bias_from(w, q0 + r, attended.begin), attended.end - attended.begin);
+    }
+}
+
+/* Computes w->p[rows, keys] = softmax(scale q k^T + bias) for queries [q0, q0 + rows). */
+static void probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
+    scores(w, q0, rows, keys);
     for (size_t r = 0; r < rows; r++) {
         const key_range attended = row_keys(w, q0 + r);
         float *p = w->p + r * w->ld + attended.begin;
-        if (w->bias)
-            aoei_kernels_of(j->ctx)->add_f32(p, p, bias_from(w, q0 + r, attended.begin), attended.end - attended.begin);
-        aoei_kernels_of(j->ctx)->softmax_f32(p, p, attended.end - attended.begin);
+        aoei_kernels_of(w->job->ctx)->softmax_f32(p, p, attended.end - attended.begin);
     }
     clear_masked(w, w->p, q0, rows, keys);
+}
+
+/* Does the same as `probabilities`, followed by `operand`, and returns the result of `operand`. The tensors must be bf16. The
+ * contents of w->p are undefined afterwards. */
+static const void *rounded_probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
+    scores(w, q0, rows, keys);
+    for (size_t r = 0; r < rows; r++) {
+        const key_range attended = row_keys(w, q0 + r);
+        const size_t padded = keys.begin + round32(keys.end - keys.begin);
+        aoei_bf16 *to = w->operand + r * w->ld;
+        memset(to + keys.begin, 0, (attended.begin - keys.begin) * sizeof *to);
+        aoei_kernels_of(w->job->ctx)
+            ->softmax_bf16(to + attended.begin, w->p + r * w->ld + attended.begin, attended.end - attended.begin);
+        memset(to + attended.end, 0, (padded - attended.end) * sizeof *to);
+    }
+    return w->operand + keys.begin;
+}
+
+/* Computes the probabilities of queries [q0, q0 + rows), with dropout if there is any, and returns them as an operand of a
+ * matmul, as `operand` does. */
+static const void *attention_operand(head_work *w, size_t q0, size_t rows, key_range keys) {
+    const int dropout = w->job->a->drop.p > 0;
+    if (w->job->type == AOEI_BF16 && !dropout)
+        return rounded_probabilities(w, q0, rows, keys);
+    probabilities(w, q0, rows, keys);
+    if (dropout)
+        drop_block(w, w->p, w->p, q0, rows, keys);
+    return operand(w, w->p, rows, keys);
 }
 
 /* Computes the outputs of up to CHUNK queries of a text, for the query heads that share one key-value head. */
@@ -373,21 +435,22 @@ static void forward_task(void *arg, size_t task, size_t worker) {
     const size_t end = begin + CHUNK < w.T ? begin + CHUNK : w.T;
     w.k_col = kv_head * a->head_dim;
     pack_transposed(&w, w.packed_k, j->k);
+    const void *values = pack_values(&w, end - begin);
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         start_head(&w, head);
         relative_queries(&w);
         for (size_t q0 = begin; q0 < end; q0 += ROWS) {
             const size_t rows = end - q0 < ROWS ? end - q0 : ROWS;
             const key_range keys = block_keys(&w, q0, rows);
-            probabilities(&w, q0, rows, keys);
-            if (a->drop.p > 0)
-                drop_block(&w, w.p, w.p, q0, rows, keys);
+            const void *p = attention_operand(&w, q0, rows, keys);
             multiply(&w, (aoei_gemm_args){.M = rows,
                                           .N = a->head_dim,
                                           .K = keys.end - keys.begin,
-                                          .a = operand(&w, w.p, rows, keys),
+                                          .a = p,
                                           .a_row = w.ld,
                                           .a_col = 1,
+                                          .a_padded = j->type == AOEI_BF16,
+                                          .packed = values,
                                           .b = aoei_tensor_at(j->v, w.k_first + keys.begin, w.k_col),
                                           .b_row = j->v.ld,
                                           .b_col = 1,
@@ -630,6 +693,7 @@ static void backward_block(head_work *w, key_sums dk, key_sums dv, size_t q0, si
                                  .a = ds,
                                  .a_row = w->ld,
                                  .a_col = 1,
+                                 .a_padded = j->type == AOEI_BF16,
                                  .b = aoei_tensor_at(j->k, w->k_first + keys.begin, w->k_col),
                                  .b_row = j->k.ld,
                                  .b_col = 1,
