@@ -399,7 +399,8 @@ typedef enum aoe_chunk {
 
 struct aoe_embedder_options {
     size_t struct_size;   /* set by aoe_embedder_options_defaults */
-    size_t batch_tokens;  /* maximum tokens per batch; default 4096; a text with more tokens forms a batch of its own */
+    size_t batch_tokens;  /* maximum tokens per batch; default 4096. Smaller batches are used if they are faster. A text with
+                             more tokens forms a batch of its own */
     aoe_chunk chunk;      /* default AOE_CHUNK_FIRST */
     size_t chunk_overlap; /* number of tokens that adjacent chunks share; AOE_AUTO (default): an eighth of the number of tokens
                              in a chunk, not counting the prompt and special tokens */

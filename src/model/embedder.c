@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/pool.h"
 #include "encoder/arch.h"
 #include "encoder/encoder.h"
 #include "encoder/slots.h"
@@ -27,11 +28,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_TOKENS = 8192 };
+enum {
+    FIRST_TOKENS = 8192,
+    SMALL_BATCH = 512,  /* tokens per thread in a batch, if the hidden size is less than LARGE_HIDDEN */
+    LARGE_BATCH = 2048, /* tokens per thread in a batch of other models */
+    LARGE_HIDDEN = 2048
+};
 
 struct aoe_embedder {
     aoe_model *model;    /* borrowed */
-    size_t batch_tokens; /* maximum number of tokens of a batch; a longer text forms a batch of its own */
+    size_t batch_tokens; /* maximum number of tokens of a batch (batch_limit); a longer text forms a batch of its own */
     aoe_chunk chunk;     /* how long texts are embedded: first chunk only, or mean of all chunks */
     size_t overlap;      /* number of tokens that adjacent chunks have in common; AOE_AUTO: 1/8 of the text tokens of a chunk */
     size_t failed;       /* index of the text that caused an error in the last call, or (size_t)-1 */
@@ -66,13 +72,23 @@ static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_module_cha
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
-/* Returns the number of tokens for which the buffers of a batch are allocated. A batch has at most o->batch_tokens tokens,
+/* Returns the maximum number of tokens of a batch: o->batch_tokens, or a smaller number with which batches are faster. The
+ * activations of few tokens stay in the caches of the CPU. If the hidden size is large, each batch reads many weights, so
+ * batches have more tokens. The limit does not apply to static models. Results do not depend on it. */
+static size_t batch_limit(const aoe_model *m, const aoe_embedder_options *o) {
+    const size_t per_thread = m->config.hidden < LARGE_HIDDEN ? SMALL_BATCH : LARGE_BATCH;
+    const size_t fast = per_thread * aoei_pool_threads(m->ctx->pool);
+    return o->batch_tokens < fast || !m->config.layers ? o->batch_tokens : fast;
+}
+
+/* Returns the number of tokens for which the buffers of a batch are allocated. A batch has at most batch_limit(m, o) tokens,
  * except that a longer text forms a batch of its own. A text has at most m->settings.max_length tokens. Texts for static models
  * may be very long, so memory for texts with more than FIRST_TOKENS tokens is allocated when such a text occurs. */
 static size_t max_batch_tokens(const aoe_model *m, const aoe_embedder_options *o) {
     const size_t longest =
         m->settings.max_length < FIRST_TOKENS || !m->config.arch->allows_no_tokens ? m->settings.max_length : FIRST_TOKENS;
-    return o->batch_tokens > longest ? o->batch_tokens : longest;
+    const size_t limit = batch_limit(m, o);
+    return limit > longest ? limit : longest;
 }
 
 /* Sets *bytes to the size of the arena for batches with at most max_tokens tokens, and texts with at most `longest` tokens. */
@@ -132,7 +148,7 @@ int aoe_embedder_create(aoe_embedder **e, aoe_model *m, const aoe_embedder_optio
     if (!created)
         return aoei_fail_nomem(err, sizeof *created);
     created->model = m;
-    created->batch_tokens = o->batch_tokens;
+    created->batch_tokens = batch_limit(m, o);
     created->chunk = o->chunk;
     created->overlap = o->chunk_overlap;
     created->failed = (size_t)-1;
