@@ -233,7 +233,8 @@ typedef struct aoe_training_args {
     double max_minutes;              /* duration in minutes; if above 0, `epochs` and max_steps are ignored, and the run is not
                                         bit-reproducible; 0 (default): no limit */
     int recompute; /* 1: recompute activations in the backward pass to save memory; results are bit-identical; default 0 */
-    size_t batch_tokens;     /* tokens per batch of evaluations, teachers and the encoder in pretraining; default 4096 */
+    size_t batch_tokens;     /* maximum tokens per batch of evaluations and teachers, as in aoe_embedder_options; tokens per
+                                batch of the encoder in pretraining; default 4096 */
     double lr;               /* highest learning rate; default 5e-5 */
     double warmup;           /* length of the warmup: a value below 1 is a fraction of all steps, other values are numbers of
                                 steps; default 0.1 */
@@ -707,7 +708,7 @@ typedef struct aoe_whiten_options {
     aoe_table_options table; /* columns: "text=NAME"; label_map and allow_empty are ignored */
     size_t dims;         /* number of components to keep, in order of decreasing variance; AOE_AUTO (default): all components
                             with a variance above 0 */
-    size_t batch_tokens; /* tokens per batch; default 4096 */
+    size_t batch_tokens; /* maximum tokens per batch, as in aoe_embedder_options; default 4096 */
     aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
     int force;                       /* 1: replace a model in the output directory */
 } aoe_whiten_options;
@@ -750,7 +751,7 @@ typedef struct aoe_flow_options {
     size_t batch_size;       /* examples per optimizer step, at least 2; default 32 */
     double lr;               /* learning rate, which is constant; default 1e-3 */
     uint64_t seed;           /* determines the initial weights and the order of the examples; default 42 */
-    size_t batch_tokens;     /* tokens per batch of the encoder; default 4096 */
+    size_t batch_tokens;     /* maximum tokens per batch of the encoder, as in aoe_embedder_options; default 4096 */
     aoe_model_options model_options; /* pooling, prompt, max_length and normalize are stored in the output */
     int force;                       /* 1: replace a model in the output directory */
     aoe_flow_progress_fn progress;   /* NULL (default): none */

@@ -383,10 +383,14 @@ class Peers:
         return {"cpu": cpu, "threads": self.o.threads, "rounds": self.o.rounds, "quick": self.o.quick, "versions": self.versions,
                 "missing": self.missing, "results": self.results}
 
-    def write(self):
-        figures = self.figures()
-        path = WORK / "figures.json"
+    def save(self):
+        """Writes the figures of the parts that have been measured, and returns them and the path."""
+        figures, path = self.figures(), WORK / "figures.json"
         path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        return figures, path
+
+    def write(self):
+        figures, path = self.save()
         text = tables.markdown(figures)
         (WORK / "tables.md").write_text(text, encoding="utf-8")
         say("\n" + text)
@@ -422,6 +426,7 @@ def main():
     peers = Peers(options, home)
     for part in peers.o.only or ["embed", "train", "matmul"]:
         {"embed": peers.embed, "train": peers.train, "matmul": peers.matmul}[part]()
+        peers.save()
     peers.write()
 
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Computes the tables of GELU and of its derivative.
  */
-#define AOEI_SIMD(op) aoei_##op##_avx512bf16
 #include "kernels/simd_avx512.h"
 #include "kernels/gelu_tables.h"
 #include "kernels/simd_math.h"

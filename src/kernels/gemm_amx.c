@@ -8,9 +8,11 @@
  * equal. The loops, from outer to inner:
  * - M-blocks: groups of up to M_BLOCKS * 32 rows of A and C. The rows of A stay in the L2 cache. If the rows of A are whole
  *   cache lines, tiles are loaded from A; otherwise, the rows are packed.
- * - Panels of 32 columns of B and C.
- * - Chunks: ranges of k of up to 384 elements. A chunk of a panel of B stays in the L1 cache while all blocks of the M-block
- *   use it. A is read from L2.
+ * - Groups of panels. A panel is 32 columns of B and C. A group has one panel, or several panels if K has more than two chunks.
+ * - Chunks: ranges of k of up to 384 elements. The rows of A of one chunk stay in the L2 cache while all panels of the group
+ * use them.
+ * - Panels of the group. A chunk of a panel of B stays in the L1 cache while all blocks of the M-block use it. A is read from
+ *   L2.
  * - Blocks of 32 x 32 elements of C. Between chunks, the sums of a block are stored in `sums`; after the last chunk, they are
  *   stored in `staging`.
  * - Steps of 32 elements along k. A step reads two tiles of A and two tiles of B and computes four tile products.
@@ -32,11 +34,11 @@
  * - A tile product takes 16 cycles: 4.3 ns, or 3.8 TFLOP/s, with operands in registers. With loads from L1 and L2 and random
  *   operands, it takes 5.6 ns (2.9 TFLOP/s). With operands of zeros, it takes only 4.7 ns.
  * - A matmul of 512 rows with bias takes 9.3 ns per tile product for K = 768 and N = 768, and 9.6 ns for K = 384 and N = 384.
- *   With exact GELU and K = 384, it takes 23 ns.
+ *   With GELU and K = 384, it takes 1.5 times as long as with bias only.
  * - While tile products run, the CPU executes only one 512-bit vector operation per cycle instead of two. Up to 64 vector
- *   operations per step are free. Exact GELU with rounding has about 68 operations per vector of 16 elements and takes 11 ns
- *   per vector, so it takes more time than a matmul with K = 384. Applying the epilogue to more or to fewer rows per step,
- *   or to a whole block at a time, is slower.
+ *   operations per step are free. Exact GELU has about 68 operations per vector of 16 elements, which would take more time
+ *   than a matmul with K = 384, so the epilogue reads it from tables. Applying the epilogue to more or to fewer rows per step
+ *   is slower.
  * - If A is transposed, as in the gradient of a weight, packing A takes 13 to 20% of the time. Most of this time is spent
  *   waiting for loads of A.
  */
@@ -68,7 +70,7 @@ enum {
     A_STEPS = 768, /* maximum of the number of steps multiplied by the number of blocks of an M-block. The packed rows of A then
                       have at most 1.5 MB, and the L2 cache has 2 MB. With 512, inference is 4 to 7% slower */
     MIN_BLOCKS = 2,   /* minimum number of blocks of an M-block that is limited by A_STEPS. If A_STEPS allows fewer blocks, the
-                         limit is ignored, and A is packed again for each panel */
+                         limit is ignored, and A is packed again for each group of panels */
     SUMS_BLOCKS = 96, /* maximum number of blocks whose running sums are stored between chunks. They have 384 KB, and stay in L2
                          together with the rows of A of one chunk */
     SPILL_STEPS = 64, /* maximum number of steps of a piece. run_pieces divides the range of k into pieces if the limit A_STEPS
@@ -92,6 +94,7 @@ enum {
 };
 static_assert(SCRATCH_WORDS <= AOEI_GEMM_SCRATCH, "scratch");
 static_assert(M_BLOCKS * CHUNK_STEPS <= A_STEPS, "a chunk of A");
+static_assert(M_BLOCKS <= SUMS_BLOCKS, "the sums of one panel");
 static_assert(HALF % EPILOGUE_ROWS == 0 && CHUNK_STEPS % 2 == 0 && BLOCK == AOEI_GEMM_PANEL, "tuning");
 
 /* Numbers of the tile registers. SUMS_00 to SUMS_11 are accumulators, one for each quarter of the sums of a block. A_0, A_1,
@@ -145,11 +148,11 @@ typedef struct block_tiles {
  * are adjacent. In a group, all panels use a chunk before they use the next chunk, so that the rows of A of one chunk stay in
  * L2. */
 typedef struct pass {
-    size_t chunk;         /* number of the chunk */
-    size_t group, member; /* number of the first panel of the group; index of the panel in the group */
-    size_t panel;         /* number of the panel */
-    size_t first, steps;  /* first step and number of steps of the chunk; 0 steps: there are no further passes */
-    int odd;              /* 1: the number of passes before this pass is odd */
+    size_t chunk;               /* number of the chunk */
+    size_t first_panel, member; /* number of the first panel of the group; index of the panel in the group */
+    size_t panel;               /* number of the panel */
+    size_t first, steps;        /* first step and number of steps of the chunk; 0 steps: there are no further passes */
+    int odd;                    /* 1: the number of passes before this pass is odd */
 } pass;
 
 /* State of one matmul. */
@@ -162,11 +165,11 @@ typedef struct work {
     const float *packed; /* B, packed by the caller; NULL: not packed */
     size_t packed_panel; /* distance between the panels of `packed` in words */
     int in_place;        /* 1: the tiles of A are loaded from A, except those of blocks with incomplete tiles */
-    int keeps_a;         /* 1: A is packed once for all panels; 0: A is packed again for each panel */
+    int keeps_a;         /* 1: A is packed once for all panels; 0: A is packed again for each group of panels */
     float *staging;      /* [BLOCK_WORDS] complete sums of the block `staged` */
-    size_t group;        /* number of panels in a group, except the last group, which may have fewer */
-    float *sums; /* [group][block][BLOCK_WORDS] running sums, between two chunks, of each block of the M-block in the panels of
-                    a group */
+    size_t group_panels; /* number of panels in a group, except the last group, which may have fewer */
+    float *sums;     /* [group_panels][block][BLOCK_WORDS] running sums, between two chunks, of each block of the M-block in the
+                        panels of     a group */
     float *b_chunks; /* [2][CHUNK_STEPS][STEP_WORDS] two packed chunks of B, which the passes use in turn; unused if the caller
                         packed B */
     float *a_chunks; /* [chunk][block][step][STEP_WORDS] packed rows of A of the M-block */
@@ -223,9 +226,9 @@ static size_t block_count(const work *w) {
     return ceil_div(w->rows, BLOCK);
 }
 
-/* Completes the description of a pass, whose members `chunk`, `group` and `member` are set. */
+/* Completes the description of a pass, whose members `chunk`, `first_panel` and `member` are set. */
 static void complete_pass(const work *w, pass *p) {
-    p->panel = p->group + p->member;
+    p->panel = p->first_panel + p->member;
     p->first = chunk_start(w, p->chunk);
     p->steps = p->panel < w->panels ? chunk_start(w, p->chunk + 1) - p->first : 0;
 }
@@ -233,11 +236,11 @@ static void complete_pass(const work *w, pass *p) {
 /* Replaces the pass p by the pass after it. If p is the last pass, the result has no steps. */
 static void advance(const work *w, pass *p) {
     p->odd = !p->odd;
-    if (++p->member == min_size(w->panels - p->group, w->group)) {
+    if (++p->member == min_size(w->panels - p->first_panel, w->group_panels)) {
         p->member = 0;
         if (++p->chunk == w->chunks) {
             p->chunk = 0;
-            p->group += w->group;
+            p->first_panel += w->group_panels;
         }
     }
     complete_pass(w, p);
@@ -414,15 +417,16 @@ static const float *b_of_pass(work *w) {
 
 /* ---- blocks */
 
-/* Applies the epilogue to the next `most` rows of the staged block, which are in one half of it. If g->accumulate is 1, also
- * prefetches the elements of C that are the initial sums of the next panel. */
+/* Applies the epilogue to the next rows of the staged block: up to `most` rows, which must be in one half of the block. If
+ * g->accumulate is 1, also prefetches the elements of C that are the initial sums of the panel with the same index in the next
+ * group. */
 static void finish_rows(work *w, size_t most) {
     const aoei_gemm_args *g = w->g;
     const block *t = &w->staged;
-    const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, most), next = t->n + BLOCK;
+    const size_t m = t->m + w->done, rows = min_size(t->rows - w->done, most), next = t->n + w->group_panels * BLOCK;
     aoei_gemm_epilogue_avx512bf16(g, staged_row(w, w->done), BLOCK, m, t->n, rows, t->columns);
     for (size_t i = 0; g->accumulate && next < g->N && i < rows; i++) {
-        /* the sums of the next panel start from these elements of C */
+        /* the sums of the panel start from these elements of C */
         const float *c = (const float *)g->c + (m + i) * g->c_row + next;
         AOEI_PREFETCH(c);
         AOEI_PREFETCH(c + min_size(g->N - next, BLOCK) - 1);
@@ -627,8 +631,8 @@ static void run_pass(work *w) {
 }
 
 /* Returns the number of panels in a group. If the M-block has only one block, this is 1, because the sums of the block can then
- * stay in the accumulators between chunks. With two chunks, the rows of A stay in L2 in any order, and groups of one panel are
- * faster. */
+ * stay in the accumulators between chunks. With at most two chunks, the rows of A stay in L2 in any order, and groups of one
+ * panel are faster. */
 static size_t group_size(const work *w) {
     return block_count(w) > 1 && w->chunks > 2 ? SUMS_BLOCKS / block_count(w) : 1;
 }
@@ -639,7 +643,7 @@ static size_t wanted_blocks(const aoei_gemm_args *g) {
 }
 
 /* Returns the maximum number of blocks of an M-block for a matmul with `steps` steps. If A_STEPS allows fewer than MIN_BLOCKS
- * blocks, the function ignores this limit, and A is packed again for each panel. */
+ * blocks, the function ignores this limit, and A is packed again for each group of panels. */
 static size_t max_blocks(const aoei_gemm_args *g, size_t steps) {
     const size_t wanted = wanted_blocks(g), fit = A_STEPS / steps;
     return fit >= MIN_BLOCKS ? min_size(wanted, fit) : wanted;
@@ -667,7 +671,7 @@ static void run(const aoei_gemm_args *g, aoei_dtype type, size_t packed_panel, f
               .a_chunks = scratch + AT_A};
     for (; w.m < g->M; w.m += each) {
         w.rows = min_size(g->M - w.m, each);
-        w.group = group_size(&w);
+        w.group_panels = group_size(&w);
         w.next = (pass){0};
         complete_pass(&w, &w.next);
         w.ready = 0;

@@ -183,7 +183,7 @@ static AOEI_ALWAYS_INLINE void finish_rows(const aoei_gemm_args *args, aoei_dtyp
 void AOEI_SIMD(gemm_epilogue)(const aoei_gemm_args *g, const float *tile, size_t tile_row, size_t m, size_t n, size_t rows,
                               size_t columns) {
 #if AOEI_GELU_TABLES
-    if (g->activation == AOEI_GELU && g->c_type == AOEI_BF16)
+    if (g->activation == AOEI_GELU && g->c_type == AOEI_BF16 && !g->a_scale)
         aoei_gelu_tables_fill();
 #endif
 #define FINISH(type, activation, f) finish_rows(g, type, activation, f, tile, tile_row, m, n, rows, columns)

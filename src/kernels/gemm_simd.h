@@ -29,14 +29,14 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 
 /* A panel of B with K_BLOCK words per column has 48 KB if a vector has 16 lanes, which is the size of the L1 cache of most CPUs
  * or more. B and the next rows of A are then read from the L2 cache, so they are prefetched: B 16 steps of k before it is used,
- * and A about as many. With 8 or fewer lanes, a panel fits the L1 cache. */
+ * and A 16 or more steps. With 8 or fewer lanes, a panel fits the L1 cache. */
 #if VF_LANES == 16
-#define PREFETCH_PANEL(a, b)                                                                                                   \
-    AOEI_PREFETCH_L1((b) + 16 * PANEL);                                                                                        \
-    AOEI_PREFETCH_L1((b) + 16 * PANEL + VF_LANES);                                                                             \
-    AOEI_PREFETCH_L1((a) + 16 * (GEMM_ROWS - 1))
+#define PREFETCH_PANEL(a, b, b_row)                                                                                            \
+    AOEI_PREFETCH_L1((b) + 16 * (b_row));                                                                                      \
+    AOEI_PREFETCH_L1((b) + 16 * (b_row) + VF_LANES);                                                                           \
+    AOEI_PREFETCH_L1((a) + 16 * GEMM_ROWS)
 #else
-#define PREFETCH_PANEL(a, b)
+#define PREFETCH_PANEL(a, b, b_row)
 #endif
 
 #define START(i) vf l##i = start_l, r##i = start_r;
@@ -66,7 +66,7 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
         }                                                                                                                      \
         for (size_t k = t->K; k > 0; k--) {                                                                                    \
             const vf bl = vf_load(b), br = vf_load(b + VF_LANES);                                                              \
-            PREFETCH_PANEL(a, b);                                                                                              \
+            PREFETCH_PANEL(a, b, b_row);                                                                                       \
             GEMM_LOAD_A(a);                                                                                                    \
             AOEI_ROWS_##R(STEP);                                                                                               \
             a += R;                                                                                                            \

@@ -241,8 +241,8 @@ typedef void aoei_dropout_to_bf16_fn(aoei_bf16 *y, const float *x, const aoei_dr
 /* Softmax: computes p[n] = softmax(s[n]). p may be s. The maximum of s is subtracted before exp. The accumulation order of the
  * sum depends only on n. */
 typedef void aoei_softmax_f32_fn(float *p, const float *s, size_t n);
-/* Computes p[n] = softmax(s[n]), rounded to bf16. The contents of s are undefined afterwards. For results of magnitude less than
- * 2^-126, the kernels for AVX512-BF16 return 0. The bf16 matmuls of these CPUs read such values as 0. */
+/* Computes p[n] = softmax(s[n]), rounded to bf16. The contents of s are undefined afterwards. For results of magnitude less
+ * than 2^-126, the kernels for AVX512-BF16 return 0. The bf16 matmuls of these tiers read such values as 0. */
 typedef void aoei_softmax_bf16_fn(aoei_bf16 *p, float *s, size_t n);
 /* Computes the gradient of softmax, ds = p * (dp - sum(p dp)) * scale, where p is the output of softmax. ds may be dp. */
 typedef void aoei_softmax_grad_f32_fn(float *ds, const float *p, const float *dp, float scale, size_t n);

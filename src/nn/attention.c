@@ -53,7 +53,7 @@ typedef struct head_work {
     size_t q_col, k_col;     /* first column of the query head in q and out; first column of the key-value head in k and v */
     aoei_dropout_row drop;   /* dropout parameters of the current query; counter[1] is the position of the query */
     float *p, *dropped, *ds; /* [ROWS, ld] each: probabilities; probabilities after dropout; gradients of the scores */
-    size_t ld;
+    size_t ld;               /* row stride of p, dropped, ds and operand: the number of keys, rounded up to 32 */
     float *diagonals;  /* [2 keys - 1] sums of ds for each distance of key and query; used if there are gradients of biases */
     const float *bias; /* bias of the current query head for distance 0; the biases of other distances are at their distance
                           from this element; NULL: there are no biases */
@@ -98,6 +98,7 @@ static size_t packed_bytes(aoei_gemm_packed_size_fn *size, size_t d, size_t T) {
 }
 
 static scratch_sizes sizes_of(const aoe_context *ctx, const aoei_attention *a, aoei_dtype type, size_t queries, size_t T) {
+    /* a padded operand of a matmul has whole groups of 16 rows (aoei_gemm_args.a_padded) */
     const size_t cells = (queries < ROWS ? round16(queries) : ROWS) * round32(T);
     const aoei_kernels *k = aoei_kernels_of(ctx);
     scratch_sizes s = {.block = cells * sizeof(float)};
@@ -394,8 +395,8 @@ static void probabilities(const head_work *w, size_t q0, size_t rows, key_range 
     clear_masked(w, w->p, q0, rows, keys);
 }
 
-/* Does the same as `probabilities`, followed by `operand`, and returns the result of `operand`. The tensors must be bf16. The
- * contents of w->p are undefined afterwards. */
+/* Does the same as `probabilities`, followed by `operand`, and returns the result of `operand`; probabilities less than 2^-126
+ * may be 0. The tensors must be bf16. The contents of w->p are undefined afterwards. */
 static const void *rounded_probabilities(const head_work *w, size_t q0, size_t rows, key_range keys) {
     scores(w, q0, rows, keys);
     for (size_t r = 0; r < rows; r++) {

@@ -254,10 +254,11 @@ static void test_threads(void **state) {
     (void)state;
     static const size_t lengths[] = {1, 70, 520, 9, 64};
     aoei_batch batch = test_batch(lengths, 5, 10);
-    for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
-        const aoei_tier tier = (aoei_tier)(k / 2);
+    for (int k = 0; k < 4 * ((int)test_best_tier() + 1); k++) {
+        const aoei_tier tier = (aoei_tier)(k / 4);
         const aoei_dtype type = k % 2 ? AOEI_BF16 : AOEI_F32;
-        const aoei_attention a = windowed(options(2, 1, 16, k / 2 % 3 == 2, 0.1), k / 2 % 3 == 1 ? 100 : 0);
+        const double dropout = k / 2 % 2 ? 0.1 : 0;
+        const aoei_attention a = windowed(options(2, 1, 16, k / 4 % 3 == 2, dropout), k / 4 % 3 == 1 ? 100 : 0);
         aoe_context *one = test_context(tier, 1);
         run want = run_create(type, batch.n_tokens, &a);
         execute(one, &want, 0, &batch, &a);
@@ -278,8 +279,8 @@ static void test_threads(void **state) {
 static void alone(const aoe_context *ctx) {
     static const size_t lengths[] = {31, 1, 130, 64, 2};
     aoei_batch batch = test_batch(lengths, 5, 10);
-    for (int k = 0; k < 8; k++) {
-        const aoei_attention a = windowed(options(2, 1, 24, k & 1, 0.2), k & 4 ? 50 : 0);
+    for (int k = 0; k < 16; k++) {
+        const aoei_attention a = windowed(options(2, 1, 24, k & 1, k & 8 ? 0.2 : 0), k & 4 ? 50 : 0);
         const aoei_dtype type = k & 2 ? AOEI_BF16 : AOEI_F32;
         run together = run_create(type, batch.n_tokens, &a), separate = run_create(type, batch.n_tokens, &a);
         execute(ctx, &together, 0, &batch, &a);

@@ -440,7 +440,15 @@ static void test_shapes(void **state) {
         check_random(&r, kernel_size(&r, 30, 70), kernel_size(&r, 30, 40), K);
     for (int i = 0; i < 60; i++)
         check_random(&r, kernel_size(&r, 1, 100), kernel_size(&r, 1, 100), kernel_size(&r, 1, 100));
-    check_random(&r, 500, 200, 800); /* 3 chunks and 2 groups of panels */
+    for (int i = 0; i < 2; i++) { /* 3 chunks and 2 groups of panels */
+        product p = random_product(&r, 500, 200, 800);
+        p.b_format = i ? B_PACKED : B_PLAIN;
+        p.c_type = AOEI_F32;
+        p.accumulate = 1;
+        p.bias = p.scale = p.pre = p.gate = p.residual = p.in_place = 0;
+        p.activation = AOEI_IDENTITY;
+        check_product(&r, &p);
+    }
 }
 
 /* If A is padded, all its tiles are loaded from A. */
@@ -449,8 +457,8 @@ static void test_padded(void **state) {
     if (!can_emulate())
         return;
     aoei_rng r = kernel_rng("padded");
-    for (size_t K = 1; K <= 420; K += K < 70 ? 1 : 37) {
-        product p = random_product(&r, kernel_size(&r, 1, 70), kernel_size(&r, 1, 40), K);
+    for (size_t K = 1; K <= 900; K += K < 70 ? 1 : 107) {
+        product p = random_product(&r, kernel_size(&r, 1, 70), kernel_size(&r, 1, 70), K);
         p.a_layout = LAYOUT_ROWS;
         p.a_padded = 1;
         check_product(&r, &p);

@@ -2,6 +2,7 @@
  * Tests the bf16 matmul of every instruction set, with native bf16 instructions where the CPU has them. product_check.h
  * describes the checks.
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,59 @@ static void test_pieces(void **state) {
 static void test_specials(void **state) {
     (void)state;
     kernel_each_tier("gemm_bf16", specials);
+}
+
+/* Tests GELU and its derivative in the epilogue for every bf16 value v that is not subnormal: with K = 1 and factors of 1, each
+ * row of C is GELU(v), or, with a gate, the derivative at v. */
+static void gelu_of_every_value(const aoei_kernels *k) {
+    enum { M = 256, N = 2 };
+    static float scratch[AOEI_GEMM_SCRATCH] __attribute__((aligned(64)));
+    const aoei_bf16 one = aoei_bf16_from_f32(1);
+    aoei_bf16 values[M], gates[M * N], c[M * N], a[M];
+    for (size_t first = 0; first < 65536; first += M) {
+        for (int gated = 0; gated < 2; gated++) {
+            for (size_t i = 0; i < M; i++) {
+                values[i] = (aoei_bf16)(first + i);
+                a[i] = gated ? one : values[i];
+                for (size_t j = 0; j < N; j++)
+                    gates[i * N + j] = values[i];
+            }
+            const aoei_bf16 b[N] = {one, one};
+            aoei_gemm_args g = {.M = M,
+                                .N = N,
+                                .K = 1,
+                                .a = a,
+                                .a_row = 1,
+                                .a_col = 1,
+                                .b = b,
+                                .b_row = N,
+                                .b_col = 1,
+                                .c = c,
+                                .c_row = N,
+                                .c_type = AOEI_BF16,
+                                .scale = 1,
+                                .activation = AOEI_GELU};
+            g.gate = gated ? gates : NULL;
+            g.gate_row = N;
+            k->gemm_bf16(&g, scratch);
+            for (size_t i = 0; i < M * N; i++) {
+                const float x = aoei_bf16_to_f32(values[i / N]), unit = 1;
+                float y;
+                if (!isfinite(x) || (x != 0 && fabsf(x) < FLT_MIN))
+                    continue;
+                if (gated)
+                    k->gelu_grad_f32(&y, &unit, &x, 1);
+                else
+                    k->gelu_f32(&y, &x, 1);
+                kernel_check_bits(aoei_bf16_to_f32(c[i]), kernel_stored(k, AOEI_BF16, y), "GELU", i / N, i % N);
+            }
+        }
+    }
+}
+
+static void test_gelu_of_every_value(void **state) {
+    (void)state;
+    kernel_each_tier("gemm_bf16", gelu_of_every_value);
 }
 
 /* Tests that packing a float32 matrix rounds each value as aoei_bf16_from_f32 does. The values include ties, overflow,
@@ -93,8 +147,12 @@ static void test_packed_size(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),   cmocka_unit_test(test_options),
-                                       cmocka_unit_test(test_pieces),   cmocka_unit_test(test_specials),
-                                       cmocka_unit_test(test_rounding), cmocka_unit_test(test_packed_size)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),
+                                       cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_pieces),
+                                       cmocka_unit_test(test_specials),
+                                       cmocka_unit_test(test_rounding),
+                                       cmocka_unit_test(test_packed_size),
+                                       cmocka_unit_test(test_gelu_of_every_value)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tests softmax and its gradient on every instruction set against double precision. The tests cover lengths, alignments,
- * outputs in the memory of inputs, masked elements, special values, and the exponential over its whole range.
+ * Tests softmax, also with bf16 results, and its gradient on every instruction set against double precision. The tests cover
+ * lengths, alignments, outputs in the memory of inputs, masked elements, special values, and the exponential over its whole
+ * range.
  *
  * The error bounds are in units of eps. Rounding s - max changes exp(s - max) by at most a factor of 1 + |s - max| / 2 eps. The
  * sum has an error of half an eps for each addition in a SIMD lane. With the narrowest vectors, there are n / 8 + 3 additions.
@@ -69,6 +70,7 @@ static void rounded_length(const aoei_kernels *k, size_t n, double sd) {
     enum { AFTER = 16, UNUSED = 0x1234 };
     test_span s = test_span_normal(n, 1, sd, (unsigned)n), p = test_span_create(n, 0);
     aoei_bf16 *rounded = malloc((n + AFTER) * sizeof *rounded);
+    assert_non_null(rounded);
     for (size_t i = 0; i < n + AFTER; i++)
         rounded[i] = UNUSED;
     for (size_t i = 1; i < n; i += 3)

@@ -30,7 +30,10 @@ void test_restore_tier(char *saved);
 /* Returns a context with the given tier and number of threads, or NULL if the tier is above test_best_tier(). The caller
  * destroys it with aoe_context_destroy. */
 aoe_context *test_context(aoei_tier tier, size_t threads);
-/* Calls fn with a single-threaded context for each tier up to test_best_tier(). */
+/* Returns 1 if the kernels of the tier differ from those of a lower tier only in the int8 matmul. */
+int test_tier_adds_int8(aoei_tier tier);
+/* Calls fn with a single-threaded context for each tier up to test_best_tier(), except those for which test_tier_adds_int8
+ * returns 1. */
 void test_each_tier(void (*fn)(const aoe_context *ctx));
 
 /* Fills x[n] with normally distributed numbers of standard deviation sd. The numbers depend only on `substream` and n. */

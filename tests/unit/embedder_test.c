@@ -406,6 +406,16 @@ static void test_options(void **state) {
     o.batch_tokens = 64;
     assert_int_equal(aoei_embedder_bytes(&few, s.model, &o, &err), AOE_OK);
     assert_true(few < many);
+    session two = session_create(tiny_context(2), model_dir, NULL, 0);
+    o.batch_tokens = SIZE_MAX / 2; /* twice as many tokens with two threads */
+    assert_int_equal(aoei_embedder_bytes(&many, two.model, &o, &err), AOE_OK);
+    o.batch_tokens = 1024;
+    assert_int_equal(aoei_embedder_bytes(&few, two.model, &o, &err), AOE_OK);
+    assert_int_equal(many, few);
+    o.batch_tokens = 512;
+    assert_int_equal(aoei_embedder_bytes(&few, two.model, &o, &err), AOE_OK);
+    assert_true(few < many);
+    session_destroy(two);
     aoe_embedder_destroy(NULL);
     session_destroy(s);
 }
