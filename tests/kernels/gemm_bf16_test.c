@@ -82,7 +82,8 @@ static void gelu_of_every_value(const aoei_kernels *k) {
             for (size_t i = 0; i < M * N; i++) {
                 const float x = aoei_bf16_to_f32(values[i / N]), unit = 1;
                 float y;
-                if (!isfinite(x) || (x != 0 && fabsf(x) < FLT_MIN))
+                const int negative_zero = x == 0 && signbit(x); /* a sum that starts from 0 is never -0 */
+                if (!isfinite(x) || (x != 0 && fabsf(x) < FLT_MIN) || (negative_zero && !gated))
                     continue;
                 if (gated)
                     k->gelu_grad_f32(&y, &unit, &x, 1);
