@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * tags: numbers
+ * tags: numbers slow
  * Tests the benchmark: rejected options, default options, the consistency of the reported figures, and several architectures.
  */
 #include <math.h>
