@@ -2,10 +2,10 @@
  * Computes the tables of GELU and of its derivative.
  */
 #include "kernels/simd_avx512.h"
-#include "kernels/gelu_tables.h"
+#include "kernels/gelu_tables_avx512bf16.h"
 #include "kernels/simd_math.h"
 
-#include <pthread.h>
+#include "base/mutex.h"
 
 aoei_gelu_table_pair aoei_gelu_tables;
 
@@ -21,6 +21,9 @@ static void fill(void) {
 }
 
 void aoei_gelu_tables_create(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, fill);
+    static aoei_mutex mutex = AOEI_MUTEX_INIT;
+    aoei_mutex_lock(&mutex);
+    if (!atomic_load_explicit(&aoei_gelu_tables.filled, memory_order_relaxed))
+        fill();
+    aoei_mutex_unlock(&mutex);
 }

@@ -61,7 +61,7 @@ static inline vf activation_derivative(aoei_activation activation, vf x) {
 #endif
 
 #if AOEI_GELU_TABLES
-#include "kernels/gelu_tables.h"
+#include "kernels/gelu_tables_avx512bf16.h"
 #endif
 
 /* Returns activation(x), where x are values of `type` as float32. */
