@@ -52,14 +52,17 @@ static void gelu_of_every_value(const aoei_kernels *k) {
     enum { M = 256, N = 2 };
     static float scratch[AOEI_GEMM_SCRATCH] __attribute__((aligned(64)));
     const aoei_bf16 one = aoei_bf16_from_f32(1);
-    aoei_bf16 values[M], gates[M * N], c[M * N], a[M];
+    aoei_bf16 gates[M * N], c[M * N], a[M];
+    float x[M], y[M], units[M];
     for (size_t first = 0; first < 65536; first += M) {
         for (int gated = 0; gated < 2; gated++) {
             for (size_t i = 0; i < M; i++) {
-                values[i] = (aoei_bf16)(first + i);
-                a[i] = gated ? one : values[i];
+                const aoei_bf16 value = (aoei_bf16)(first + i);
+                x[i] = aoei_bf16_to_f32(value);
+                units[i] = 1;
+                a[i] = gated ? one : value;
                 for (size_t j = 0; j < N; j++)
-                    gates[i * N + j] = values[i];
+                    gates[i * N + j] = value;
             }
             const aoei_bf16 b[N] = {one, one};
             aoei_gemm_args g = {.M = M,
@@ -79,17 +82,16 @@ static void gelu_of_every_value(const aoei_kernels *k) {
             g.gate = gated ? gates : NULL;
             g.gate_row = N;
             k->gemm_bf16(&g, scratch);
+            if (gated)
+                k->gelu_grad_f32(y, units, x, M);
+            else
+                k->gelu_f32(y, x, M);
             for (size_t i = 0; i < M * N; i++) {
-                const float x = aoei_bf16_to_f32(values[i / N]), unit = 1;
-                float y;
-                const int negative_zero = x == 0 && signbit(x); /* a sum that starts from 0 is never -0 */
-                if (!isfinite(x) || (x != 0 && fabsf(x) < FLT_MIN) || (negative_zero && !gated))
+                const float v = x[i / N];
+                const int negative_zero = v == 0 && signbit(v); /* a sum that starts from 0 is never -0 */
+                if (!isfinite(v) || (v != 0 && fabsf(v) < FLT_MIN) || (negative_zero && !gated))
                     continue;
-                if (gated)
-                    k->gelu_grad_f32(&y, &unit, &x, 1);
-                else
-                    k->gelu_f32(&y, &x, 1);
-                kernel_check_bits(aoei_bf16_to_f32(c[i]), kernel_stored(k, AOEI_BF16, y), "GELU", i / N, i % N);
+                kernel_check_bits(aoei_bf16_to_f32(c[i]), kernel_stored(k, AOEI_BF16, y[i / N]), "GELU", i / N, i % N);
             }
         }
     }
