@@ -16,9 +16,10 @@ typedef struct aoei_gelu_table_pair {
 
 /* The tables. They contain zeros until aoei_gelu_tables_fill is called. */
 extern aoei_gelu_table_pair aoei_gelu_tables;
-/* Computes the tables at the first call, which takes about 0.1 ms. Several threads may call it at the same time. */
+/* Computes the tables at the first call. Several threads may call the function at the same time. */
 void aoei_gelu_tables_create(void);
 
+/* Computes the tables unless they have been computed. */
 static inline void aoei_gelu_tables_fill(void) {
     if (!atomic_load_explicit(&aoei_gelu_tables.filled, memory_order_acquire))
         aoei_gelu_tables_create();

@@ -9,8 +9,7 @@
  * - M-blocks: groups of up to M_BLOCKS * 32 rows of A and C. The rows of A stay in the L2 cache. If the rows of A are whole
  *   cache lines, tiles are loaded from A; otherwise, the rows are packed.
  * - Groups of panels. A panel is 32 columns of B and C. A group has one panel, or several panels if K has more than two chunks.
- * - Chunks: ranges of k of up to 384 elements. The rows of A of one chunk stay in the L2 cache while all panels of the group
- * use them.
+ * - Chunks: ranges of k of up to 384 elements. The rows of A of one chunk stay in L2 while all panels of the group use them.
  * - Panels of the group. A chunk of a panel of B stays in the L1 cache while all blocks of the M-block use it. A is read from
  *   L2.
  * - Blocks of 32 x 32 elements of C. Between chunks, the sums of a block are stored in `sums`; after the last chunk, they are
