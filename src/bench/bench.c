@@ -178,7 +178,7 @@ static int create_inference(bench *b, aoe_error *err) {
     b->model.int8 = b->o->dtype == AOE_DTYPE_INT8;
     b->model.files.dir = b->name;
     b->model.weights = b->params.values;
-    return aoei_model_pack(&b->model, err);
+    return aoei_model_pack(&b->model, 0, err);
 }
 
 /* Initializes the parameters for training: random values, and zero for moments and gradients. */

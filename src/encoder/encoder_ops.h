@@ -19,6 +19,8 @@ typedef struct aoei_encoder_mode {
                         used in training only */
     int taps; /* 1: the backward pass may add gradients of pooled hidden states (aoei_encoder_taps); used in training only */
     int int8; /* 1: weights that are packed for int8 are multiplied in int8; used in inference only */
+    int unpacked; /* 1: the weights of layers may have no packed copies, so that the matmuls pack them; used in inference only
+                   */
 } aoei_encoder_mode;
 
 /* Gradients of pooled hidden states that the backward pass adds. A hidden state is pooled like the last hidden state. */
@@ -101,8 +103,9 @@ typedef struct aoei_encoder_ops {
                  const aoei_batch *batch, const aoei_encoder_state *s);
     int (*pool_backward)(const aoe_context *ctx, const aoei_encoder_config *c, aoe_pooling pooling, aoei_tensor dout,
                          aoei_tensor last, const aoei_batch *batch, aoei_encoder_state *s);
-    int taps; /* 1: the backward pass supports aoei_encoder_state.taps */
-    int int8; /* 1: the forward pass supports aoei_encoder_mode.int8 */
+    int taps;     /* 1: the backward pass supports aoei_encoder_state.taps */
+    int int8;     /* 1: the forward pass supports aoei_encoder_mode.int8 */
+    int unpacked; /* 1: the forward pass supports aoei_encoder_mode.unpacked */
     /* Returns the number of floating-point operations of all matmuls of one layer in the forward pass, for one text of `tokens`
      * tokens. A multiplication with its addition counts as two operations. */
     double (*layer_operations)(const aoei_encoder_config *c, size_t tokens);

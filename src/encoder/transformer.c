@@ -153,12 +153,12 @@ static size_t largest_input(const aoei_encoder_config *c) {
 }
 
 /* Allocates the workspaces of linear layers and their adapters. Operands are packed in the workspace of the linear layers in
- * training, and if weights are frozen. */
+ * training, if weights are frozen, and if weights are not packed. */
 static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s, const aoe_context *ctx,
                           const aoei_encoder_config *c, aoei_arena *arena) {
     const aoei_lora *lora = &c->lora;
     const size_t n = s->n_tokens > t->relative.rows ? s->n_tokens : t->relative.rows;
-    if (s->mode.training || lora->r)
+    if (s->mode.training || s->mode.unpacked || lora->r)
         t->workspace = aoei_workspace_take(arena, linear_workspace(ctx, c, s->mode.type, n));
     if (s->mode.int8)
         t->int8_rows = aoei_workspace_take(arena, aoei_int8_rows_bytes(n, largest_input(c) + AOEI_INT8_SPLIT_COLUMNS));
@@ -392,6 +392,7 @@ const aoei_encoder_ops aoei_transformer_ops = {
     .pool_backward = aoei_token_pool_backward,
     .taps = 1,
     .int8 = 1,
+    .unpacked = 1,
     .layer_operations = layer_operations,
     .mlm_forward = mlm_forward,
     .mlm_backward = mlm_backward,

@@ -19,6 +19,7 @@
 #include "encoder/slots.h"
 #include "model/embedding_cache.h"
 #include "model/empty_prompt.h"
+#include "model/packed_weights.h"
 #include "model/text_batch.h"
 #include "nn/batch.h"
 #include "nn/module_chain.h"
@@ -62,13 +63,13 @@ void aoe_embedder_options_defaults(aoe_embedder_options *o) {
     o->chunk_overlap = AOE_AUTO;
 }
 
-/* Allocates from the arena the tensors for a batch with n tokens and n_texts texts, each of at most `longest` tokens. The
- * required size of the arena increases with each of these three numbers. */
+/* Allocates from the arena the tensors for a batch with n tokens and n_texts texts, each of at most `longest` tokens.
+ * unpacked: aoei_encoder_mode.unpacked. The required size of the arena increases with each of these four numbers. */
 static int layout(const aoe_model *m, aoei_encoder_state *state, aoei_module_chain *chain, aoei_arena *arena, size_t n,
-                  size_t n_texts, size_t longest, aoe_error *err) {
+                  size_t n_texts, size_t longest, int unpacked, aoe_error *err) {
     aoei_arena_reset(arena, 0);
     aoei_module_chain_layout(chain, m->config.modules, m->config.n_modules, n_texts, aoei_pooled_dims(&m->config), 0, arena);
-    const aoei_encoder_mode mode = {.type = m->type, .int8 = m->int8};
+    const aoei_encoder_mode mode = {.type = m->type, .int8 = m->int8, .unpacked = unpacked};
     return aoei_encoder_layout(state, m->ctx, &m->config, arena, n, n_texts, longest, mode, err);
 }
 
@@ -97,7 +98,7 @@ static int measure(size_t *bytes, const aoe_model *m, size_t max_tokens, size_t 
     aoei_encoder_state state;
     aoei_module_chain chain;
     aoei_arena_measure(&arena);
-    const int code = layout(m, &state, &chain, &arena, max_tokens, max_tokens, longest, err);
+    const int code = layout(m, &state, &chain, &arena, max_tokens, max_tokens, longest, m->later.enabled, err);
     *bytes = arena.used;
     return code;
 }
@@ -354,12 +355,15 @@ static int run_batch(aoe_embedder *e, const chunk *chunks, size_t n_chunks, floa
     const aoe_model *m = e->model;
     const aoei_batch *b = &e->buffer.batch;
     const size_t D = aoei_vector_dims(&m->config);
+    aoei_chosen_weights w;
     int code = e->empty.n ? add_empty_prompts(e, chunks, n_chunks, err) : AOE_OK;
     if (!code)
-        code = layout(e->model, &e->state, &e->chain, &e->arena, b->n_tokens, b->n_texts, b->longest, err);
+        code = aoei_model_choose_weights(&w, e->model, b->n_tokens, err);
+    if (!code)
+        code = layout(m, &e->state, &e->chain, &e->arena, b->n_tokens, b->n_texts, b->longest, w.unpacked, err);
     if (code)
         return code;
-    const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, m->weights, b, &e->state, NULL);
+    const aoei_tensor last = aoei_encoder_forward(m->ctx, &m->config, w.weights, b, &e->state, NULL);
     aoei_encoder_pool(m->ctx, &m->config, e->chain.value[0], m->settings.pooling, last, b, &e->state);
     aoei_module_chain_forward(m->ctx, &e->chain, b->n_texts, m->weights + aoei_pooled_slot(&m->config, 0), NULL);
     if (e->empty.n)
@@ -408,7 +412,7 @@ static chunk *list_chunks(const aoe_embedder *e, const aoei_token_lists *lists, 
 /* Writes the vector of a text without tokens to v[D]. The output of the pooling is the zero vector, as in Model2Vec. */
 static int embed_empty(aoe_embedder *e, float *v, aoe_error *err) {
     const aoe_model *m = e->model;
-    const int code = layout(m, &e->state, &e->chain, &e->arena, 1, 1, 1, err);
+    const int code = layout(m, &e->state, &e->chain, &e->arena, 1, 1, 1, 0, err);
     if (code)
         return code;
     aoei_tensor_zero(m->ctx, aoei_tensor_rows(e->chain.value[0], 0, 1));

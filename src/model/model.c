@@ -19,6 +19,8 @@ void aoe_model_close(aoe_model *m) {
         aoe_tokenizer_close(m->tokenizer);
     aoei_settings_free(&m->settings);
     aoei_aligned_free(m->memory.packed);
+    aoei_aligned_free(m->later.packed);
+    aoei_free(m->later.weights);
     aoei_aligned_free(m->memory.converted);
     aoei_aligned_free(m->memory.generated);
     aoei_free(m->memory.head);

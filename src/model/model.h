@@ -7,6 +7,7 @@
 #define AOEI_MODEL_MODEL_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 
 #include "aoe.h"
 #include "base/context.h"
@@ -27,7 +28,24 @@ typedef struct aoei_weight_memory {
     void *packed;                 /* packed copies of weights for inference (packed_weights.h), owned; NULL: none */
 } aoei_weight_memory;
 
-/* An open model. A model is read-only after it was opened, except that a layer may be added before training. */
+/* Values of aoei_later_packing.state. */
+enum {
+    AOEI_NOT_USED, /* the weights were not used yet */
+    AOEI_USED,     /* a forward pass used the unpacked weights */
+    AOEI_PACKING,  /* a thread packs the weights */
+    AOEI_PACKED    /* the weights are packed */
+};
+
+/* Packed copies of the weights of layers that are created when the model is used (aoei_model_choose_weights). */
+typedef struct aoei_later_packing {
+    int enabled;          /* 1: the weights of layers are packed later; 0: all packed copies were created with the model */
+    atomic_int state;     /* AOEI_NOT_USED to AOEI_PACKED; AOEI_PACKED is set after the following fields */
+    aoei_tensor *weights; /* [aoei_slot_count] the weights of the model with packed copies, owned; NULL: not packed */
+    void *packed;         /* the packed copies, owned; NULL: not packed */
+} aoei_later_packing;
+
+/* An open model. A model is read-only after it was opened, except that a layer may be added before training, and that weights
+ * may be packed later. */
 struct aoe_model {
     aoe_context *ctx; /* borrowed */
     aoei_model_files files;
@@ -37,8 +55,10 @@ struct aoe_model {
     int int8; /* 1: the linear layers of transformer layers, except the values, are computed in int8; everything else in `type`
                */
     aoe_dtype dtype_option; /* option options.dtype of the caller, from which `type` was determined */
-    aoei_tensor *weights;   /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
+    aoei_tensor *weights;   /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned; see `later`
+                               for packed copies */
     aoei_weight_memory memory;
+    aoei_later_packing later;
     aoe_tokenizer *tokenizer; /* tokenizer, or NULL if the directory contains none; owned if `base` is NULL */
     aoei_lora lora;           /* configuration of the adapters; unlike config.lora, not set to 0 if they are merged */
     char *lora_targets;       /* names of the adapted layers, such as "q_proj, v_proj"; NULL: no adapters; owned */

@@ -4,7 +4,7 @@
  * 2. Finds the tensors of the weights in the files.
  * 3. Places the weights in memory and generates the weights that are not in the files.
  * 4. Checks the values of the weights and opens the tokenizer at the same time.
- * 5. Packs the weights, if the model is opened for inference.
+ * 5. Packs the weights, if the model is opened for inference. The weights of layers may be packed later, when they are used.
  */
 #include "model/open.h"
 
@@ -216,7 +216,8 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     m->type = aoei_context_type(ctx, o->dtype);
     m->dtype_option = o->dtype;
     if ((rc = read_directory(m, dir, o, mode, err)) || (rc = set_int8(m, o, mode, err)) ||
-        (rc = load_weights_and_tokenizer(m, mode, o, err)) || (mode->packed && (rc = aoei_model_pack(m, err)))) {
+        (rc = load_weights_and_tokenizer(m, mode, o, err)) ||
+        (mode->packed && (rc = aoei_model_pack(m, mode->packed_later, err)))) {
         aoe_model_close(m);
         return rc;
     }
@@ -249,7 +250,7 @@ int aoe_model_open(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_m
     const int code = dir ? aoe_model_find(found, sizeof found, dir, err) : aoe_default_model(found, sizeof found, err);
     if (code)
         return code;
-    return aoei_model_open_for(m, ctx, found, o, &(aoei_open_mode){.packed = 1}, err);
+    return aoei_model_open_for(m, ctx, found, o, &(aoei_open_mode){.packed = 1, .packed_later = 1}, err);
 }
 
 int aoei_model_open_trainable(aoe_model **m, aoe_context *ctx, const char *dir, const aoe_model_options *o, aoe_error *err) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Packs the linear weights for inference. One block of memory contains the packed copies of all linear weights, in the order of
- * the weights.
+ * Packs the linear weights for inference. One block of memory contains the packed copies of all linear weights that are packed
+ * at the same time, in the order of the weights.
  */
 #include "model/packed_weights.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -215,24 +216,79 @@ static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) 
     return 0;
 }
 
-int aoei_model_pack(aoe_model *m, aoe_error *err) {
-    const size_t bytes = aoei_model_packed_bytes(m);
-    size_t used = 0;
+/* Returns 1 if the packed copy of the weight in `slot` is created by aoei_model_choose_weights, not by aoei_model_pack. */
+static int packed_later(const aoe_model *m, size_t slot) {
+    return m->later.enabled && slot >= AOEI_W_LAYERS && slot < aoei_head_slot(&m->config, 0);
+}
+
+/* Releases the pages of the mapped file if no operation reads packed weights from it again. */
+static void drop_pages(const aoe_model *m) {
+    if ((m->type == AOEI_BF16 || m->int8) && m->files.weights)
+        aoei_safetensors_drop(m->files.weights);
+}
+
+int aoei_model_pack(aoe_model *m, int later, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config);
+    size_t bytes = 0, used = 0;
     int rc = 0;
-    if (!bytes)
-        return 0;
-    m->memory.packed = aoei_aligned(bytes);
-    if (!m->memory.packed)
+    m->later.enabled = later && !m->int8 && !m->config.lora.r && m->config.layers && m->config.arch->encoder->unpacked;
+    for (size_t i = 0; i < n; i++)
+        bytes += packed_later(m, i) ? 0 : packed_size(m, i);
+    if (bytes && !(m->memory.packed = aoei_aligned(bytes)))
         return aoei_fail_nomem(err, bytes);
-    for (size_t i = 0; i < aoei_slot_count(&m->config) && !rc; i++) {
-        const size_t size = packed_size(m, i);
+    for (size_t i = 0; i < n && !rc; i++) {
+        const size_t size = packed_later(m, i) ? 0 : packed_size(m, i);
         if (size)
             rc = pack_weight(m, i, (unsigned char *)m->memory.packed + used, err);
         used += size;
     }
     m->config.lora = (aoei_lora){0};
-    if ((m->type == AOEI_BF16 || m->int8) &&
-        m->files.weights) /* release the pages of the mapped file, because packed weights are not read from the file again */
-        aoei_safetensors_drop(m->files.weights);
+    if (!m->later.enabled)
+        drop_pages(m);
+    return rc;
+}
+
+/* Packs the weights of the layers. Sets m->later.weights and m->later.packed. */
+static int pack_layers(aoe_model *m, aoe_error *err) {
+    const size_t n = aoei_slot_count(&m->config);
+    size_t bytes = 0, used = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += packed_later(m, i) ? packed_size(m, i) : 0;
+    aoei_tensor *weights = aoei_malloc_array(n, sizeof *weights);
+    unsigned char *packed = weights ? aoei_aligned(bytes) : NULL;
+    if (!packed) {
+        aoei_free(weights);
+        return aoei_fail_nomem(err, weights ? bytes : n * sizeof *weights);
+    }
+    memcpy(weights, m->weights, n * sizeof *weights);
+    for (size_t i = 0; i < n; i++) {
+        const size_t size = packed_later(m, i) ? packed_size(m, i) : 0;
+        if (size)
+            aoei_weight_pack(m->ctx, m->type, &weights[i], packed + used);
+        used += size;
+    }
+    m->later.weights = weights;
+    m->later.packed = packed;
+    drop_pages(m);
+    return 0;
+}
+
+int aoei_model_choose_weights(aoei_chosen_weights *chosen, aoe_model *m, size_t n_tokens, aoe_error *err) {
+    int state = atomic_load(&m->later.state), rc = 0;
+    *chosen = (aoei_chosen_weights){m->weights, m->later.enabled};
+    if (!m->later.enabled)
+        return 0;
+    if (state == AOEI_NOT_USED && n_tokens <= AOEI_UNPACKED_TOKENS &&
+        atomic_compare_exchange_strong(&m->later.state, &state, AOEI_USED))
+        return 0;
+    /* one thread packs the weights; other threads use the unpacked weights until it is done */
+    if ((state == AOEI_NOT_USED || state == AOEI_USED) &&
+        atomic_compare_exchange_strong(&m->later.state, &state, AOEI_PACKING)) {
+        rc = pack_layers(m, err);
+        state = rc ? AOEI_USED : AOEI_PACKED;
+        atomic_store(&m->later.state, state);
+    }
+    if (state == AOEI_PACKED)
+        *chosen = (aoei_chosen_weights){m->later.weights, 0};
     return rc;
 }

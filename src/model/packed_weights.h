@@ -17,8 +17,24 @@ int aoei_model_packs_int8(const aoe_model *m, size_t slot);
 /* Returns the total size in bytes of the packed copies that aoei_model_pack creates for m. The function can be called before
  * the copies are created. */
 size_t aoei_model_packed_bytes(const aoe_model *m);
-/* Creates the packed copies. Adapters are merged into the packed copies, and m->config.lora is set to 0. Errors: AOE_ENOMEM,
+/* Creates the packed copies. Adapters are merged into the packed copies, and m->config.lora is set to 0. later: 1: if possible,
+ * the copies of the weights of layers are not created now, but by aoei_model_choose_weights. Errors: AOE_ENOMEM,
  * AOE_EUNSUPPORTED (the rows of a weight are too long for int8 matmuls). */
-int aoei_model_pack(aoe_model *m, aoe_error *err);
+int aoei_model_pack(aoe_model *m, int later, aoe_error *err);
+
+/* Maximum number of tokens of a forward pass for which the weights are not packed. Packing takes longer than such a pass. */
+#define AOEI_UNPACKED_TOKENS ((size_t)256)
+
+/* The weights for a forward pass in inference. */
+typedef struct aoei_chosen_weights {
+    const aoei_tensor *weights; /* [aoei_slot_count], borrowed from the model */
+    int unpacked;               /* 1: the weights of layers have no packed copies; the value of aoei_encoder_mode.unpacked */
+} aoei_chosen_weights;
+
+/* Chooses the weights for a forward pass with n_tokens tokens. If the packed copies of a model are created later, the first
+ * pass uses the unpacked weights if it has at most AOEI_UNPACKED_TOKENS tokens, so that a process that embeds a single text
+ * does not pack weights. The next call creates the packed copies. Several threads may call the function at the same time.
+ * Results do not depend on the choice. Errors: AOE_ENOMEM. */
+int aoei_model_choose_weights(aoei_chosen_weights *chosen, aoe_model *m, size_t n_tokens, aoe_error *err);
 
 #endif

@@ -12,6 +12,7 @@
 #include "../support/tiny_model.h"
 #include "aoe_eval.h"
 #include "base/dir.h"
+#include "model/open.h"
 
 static char *dir, *pairs, *triplets, *groups, *beir, *suite;
 static aoe_context *ctx;
@@ -60,7 +61,8 @@ static int set_up(void **state) {
     groups = test_write_text(dir, "groups.tsv", "image\tcaption\na\tthe cat\nb\told\na\ta dog\nb\tthe bird\n");
     write_folders();
     ctx = tiny_context(2);
-    const int failed = aoe_model_open(&model, ctx, path, NULL, NULL) || aoe_embedder_create(&embedder, model, NULL, NULL);
+    const int failed = aoei_model_open_for(&model, ctx, path, NULL, &(aoei_open_mode){.packed = 1}, NULL) ||
+                       aoe_embedder_create(&embedder, model, NULL, NULL);
     free(path);
     return failed;
 }
@@ -166,7 +168,8 @@ static void test_rerank(void **state) {
     aoe_model_options o;
     aoe_model_options_defaults(&o);
     o.cross_encoder = 1;
-    assert_int_equal(aoe_model_open(&m, ctx, "tests/golden/cross_encoders/bert", &o, NULL), 0);
+    assert_int_equal(aoei_model_open_for(&m, ctx, "tests/golden/cross_encoders/bert", &o, &(aoei_open_mode){.packed = 1}, NULL),
+                     0);
     assert_int_equal(aoe_embedder_create(&reranker, m, NULL, NULL), 0);
     assert_true(test_alloc_failures(eval_rerank, NULL, 0) > 20);
     run_path = test_write_text(dir, "first.run", "q Q0 1 1 2.5 x\nq Q0 2 2 1.5 x\n");

@@ -9,6 +9,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "aoe_data.h"
+#include "model/open.h"
 
 static char *dir, *pairs, *lists, *corpus;
 static aoe_context *ctx;
@@ -27,7 +28,8 @@ static int set_up(void **state) {
     lists = test_write_text(dir, "lists.jsonl", "{\"query\": [\"the cat\", \"a dog\"], \"positive\": [\"old\", \"a dog\"]}\n");
     corpus = test_write_text(dir, "corpus.txt", "the bird\n\na dog runs\n");
     ctx = tiny_context(2);
-    const int failed = aoe_model_open(&model, ctx, path, NULL, NULL) || aoe_embedder_create(&embedder, model, NULL, NULL);
+    const int failed = aoei_model_open_for(&model, ctx, path, NULL, &(aoei_open_mode){.packed = 1}, NULL) ||
+                       aoe_embedder_create(&embedder, model, NULL, NULL);
     free(path);
     return failed;
 }

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "model/model.h"
+#include "model/open.h"
 #include "model/text_batch.h"
 #include "nn/batch.h"
 #include "nn/pooling.h"
@@ -71,7 +72,7 @@ static void golden_open(golden *g, aoei_tier tier, size_t threads, aoe_dtype dty
     aoei_arena plan;
     memset(g, 0, sizeof *g);
     g->ctx = test_context(tier, threads);
-    if (aoe_model_open(&g->model, g->ctx, GOLDEN, &o, &err) ||
+    if (aoei_model_open_for(&g->model, g->ctx, GOLDEN, &o, &(aoei_open_mode){.packed = 1}, &err) ||
         aoei_safetensors_open(&g->expected, GOLDEN "/expected.safetensors", &err))
         fail_msg("%s", err.message);
     read_texts(g);

@@ -45,7 +45,7 @@ static void golden_open(golden *g, aoei_tier tier, aoe_dtype dtype, int plain) {
     o.dtype = dtype;
     aoe_error err = {0};
     g->ctx = test_context(tier, 2);
-    if ((plain ? aoei_model_open_trainable : aoe_model_open)(&g->model, g->ctx, GOLDEN, &o, &err) ||
+    if (aoei_model_open_for(&g->model, g->ctx, GOLDEN, &o, &(aoei_open_mode){.packed = !plain}, &err) ||
         aoei_json_load(&g->cases, GOLDEN "/cases.json", &err) ||
         aoei_safetensors_open(&g->expected, GOLDEN "/expected.safetensors", &err))
         fail_msg("%s", err.message);

@@ -76,7 +76,7 @@ static void packs_for_inference_only(void **state) {
         aoe_model_options_defaults(&o);
         o.dtype = (aoe_dtype)dtype;
         const aoei_dtype type = aoei_context_type(test_model_context, o.dtype);
-        assert_int_equal(aoe_model_open(&m, test_model_context, dir, &o, NULL), 0);
+        assert_int_equal(aoei_model_open_for(&m, test_model_context, dir, &o, &(aoei_open_mode){.packed = 1}, NULL), 0);
         assert_int_equal(m->type, type);
         size_t bytes = 0;
         for (size_t i = 0; i < aoei_slot_count(&m->config); i++) {
