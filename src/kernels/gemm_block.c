@@ -156,6 +156,16 @@ static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
         w->tier->epilogue(g, t->sums, t->sums_row, m, n, t->rows, t->columns);
 }
 
+/* Sets t->next and t->next_row for the tile that starts at row i of the block. If a panel has several tiles, its last two tiles
+ * prefetch the next panel, one half each: while they compute, a panel can be read from the L3 cache. If a panel has only one
+ * tile, B is read as fast as the L3 cache allows, so that prefetching the next panel does not help. */
+static void set_next_panel(const work *w, aoei_gemm_tile *t, size_t i) {
+    const size_t left = w->M - i, tile = w->tile_rows;
+    const int prefetches = w->g->packed && w->M > tile && left <= 2 * tile;
+    t->next = prefetches ? t->b + t->b_panel + (left <= tile ? t->K * t->b_row / 2 : 0) : t->b;
+    t->next_row = prefetches ? t->b_row / 2 : 0;
+}
+
 /* Computes one block of C: packs the rows of A, then computes all tiles of the block. */
 static void multiply_block(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
@@ -168,6 +178,7 @@ static void multiply_block(const work *w) {
         for (size_t i = 0; i < w->M; i += t.rows) {
             t.rows = min_size(w->M - i, w->tile_rows);
             t.a = w->packed_a + i * line_floats(tier, w->K);
+            set_next_panel(w, &t, i);
             run_tile(w, &t, w->m + i, n);
         }
     }

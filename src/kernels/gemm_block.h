@@ -15,10 +15,12 @@
 
 /* The arguments of a tile kernel. The kernel adds the terms of one block of K to the sums of one tile of C. */
 typedef struct aoei_gemm_tile {
-    const float *a;     /* [K][rows] packed words of A */
-    const float *b;     /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
-    size_t b_row;       /* distance between the words of b for adjacent k, in floats */
-    size_t b_panel;     /* distance between adjacent panels of B, in floats; used for wide tiles only */
+    const float *a;    /* [K][rows] packed words of A */
+    const float *b;    /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
+    size_t b_row;      /* distance between the words of b for adjacent k, in floats */
+    size_t b_panel;    /* distance between adjacent panels of B, in floats; used for wide tiles only */
+    const float *next; /* address that the kernel prefetches for the first k; it increases by next_row floats per k */
+    size_t next_row;
     size_t K;           /* length of the block of K in words */
     float *sums;        /* [rows][columns] running sums, float32 or int32 */
     const float *start; /* only if aoei_gemm_tier.start_row is 1: [panel] int32 values from which the sums of the columns start;

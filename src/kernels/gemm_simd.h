@@ -29,14 +29,19 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 
 /* A panel of B with K_BLOCK words per column has 48 KB if a vector has 16 lanes, which is the size of the L1 cache of most CPUs
  * or more. B and the next rows of A are then read from the L2 cache, so they are prefetched: B 16 steps of k before it is used,
- * and A 16 or more steps. With 8 or fewer lanes, a panel fits the L1 cache. */
+ * and A 16 or more steps. Also, the next panel of B is prefetched into the L2 cache (aoei_gemm_tile.next). With 8 or fewer
+ * lanes, a panel fits the L1 cache. */
 #if VF_LANES == 16
-#define PREFETCH_PANEL(a, b, b_row)                                                                                            \
+#define PREFETCH_START(t) const float *next = (t)->next;
+#define PREFETCH_PANEL(t, a, b, b_row)                                                                                         \
+    AOEI_PREFETCH(next);                                                                                                       \
+    next += (t)->next_row;                                                                                                     \
     AOEI_PREFETCH_L1((b) + 16 * (b_row));                                                                                      \
     AOEI_PREFETCH_L1((b) + 16 * (b_row) + VF_LANES);                                                                           \
     AOEI_PREFETCH_L1((a) + 16 * GEMM_ROWS)
 #else
-#define PREFETCH_PANEL(a, b, b_row)
+#define PREFETCH_START(t)
+#define PREFETCH_PANEL(t, a, b, b_row)
 #endif
 
 #define START(i) vf l##i = start_l, r##i = start_r;
@@ -59,6 +64,7 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
         const size_t left = t->columns < VF_LANES ? t->columns : VF_LANES, right = t->columns - left;                          \
         const float *a = t->a, *b = t->b;                                                                                      \
         const size_t b_row = t->b_row;                                                                                         \
+        PREFETCH_START(t)                                                                                                      \
         const vf start_l = GEMM_START(t, 0), start_r = GEMM_START(t, VF_LANES);                                                \
         AOEI_ROWS_##R(START);                                                                                                  \
         if (!t->first) {                                                                                                       \
@@ -66,7 +72,7 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
         }                                                                                                                      \
         for (size_t k = t->K; k > 0; k--) {                                                                                    \
             const vf bl = vf_load(b), br = vf_load(b + VF_LANES);                                                              \
-            PREFETCH_PANEL(a, b, b_row);                                                                                       \
+            PREFETCH_PANEL(t, a, b, b_row);                                                                                    \
             GEMM_LOAD_A(a);                                                                                                    \
             AOEI_ROWS_##R(STEP);                                                                                               \
             a += R;                                                                                                            \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -88,7 +89,7 @@ static int block_is_bad(const block *b) {
     aoei_map_populate(b->data, b->bytes);
     for (; b->bytes - at >= group; at += group) {
         for (size_t line = 0; line < group; line += CACHE_LINE)
-            __builtin_prefetch(b->data + at + PREFETCH_BYTES + line);
+            AOEI_PREFETCH_L1(b->data + at + PREFETCH_BYTES + line);
         any |= bad_group(b->dtype, b->data + at);
     }
     memcpy(last, b->data + at, b->bytes - at);

@@ -3,6 +3,7 @@
  * already packed, its columns of B. An element of A is therefore packed once for each block in a row of blocks, and an element
  * of B once for each block in a column of blocks. For this reason, blocks are as large as load balancing allows.
  */
+#include "base/pool.h"
 #include "kernels/kernel_table.h"
 #include "nn/gemm.h"
 
@@ -19,13 +20,14 @@ typedef struct block_sizes {
 } block_sizes;
 
 /* limits for kernels with vector instructions */
-static const block_sizes for_vectors = {.rows = 256, .cols = 768, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
+static const block_sizes for_vectors = {.rows = 256, .cols = 1536, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
 /* Limits for the AMX kernel. Tile instructions need data faster than the L2 and L3 caches deliver it, so a panel of B in the L1
  * cache must be used for many rows. Blocks therefore have many rows. */
 static const block_sizes for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .min_rows = 256, .min_cols = 128, .tasks = 8, .unit = 32};
 
-#define PACK_ROWS ((size_t)64) /* minimum number of rows of A for which all threads pack B together before the matmul */
+#define THREAD_TASKS ((size_t)4)  /* number of blocks per thread, if there are several threads, without tiles */
+#define PACK_ROWS    ((size_t)64) /* minimum number of rows of A for which all threads pack B together before the matmul */
 
 /* A matmul and its division into blocks. */
 typedef struct grid {
@@ -84,8 +86,17 @@ static void block_task(void *arg, size_t task, size_t worker) {
                             : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Computes s->rows, s->cols and s->blocks_per_row. They depend only on the shapes, on whether B is packed, and on whether the
- * AMX kernel is used. */
+/* Returns the number of blocks into which C is divided if blocks can be made small enough. A single thread needs no load
+ * balancing, so that each row of A is packed only once. */
+static size_t wanted_tasks(const grid *s, const block_sizes *c) {
+    const size_t threads = aoei_pool_threads(s->ctx->pool);
+    if (c == &for_tiles)
+        return c->tasks;
+    return threads == 1 ? 1 : threads * THREAD_TASKS < c->tasks ? threads * THREAD_TASKS : c->tasks;
+}
+
+/* Computes s->rows, s->cols and s->blocks_per_row. They depend on the shapes, on whether B is packed, on whether the AMX kernel
+ * is used, and on the number of threads. Results do not depend on them. */
 static void choose_blocks(grid *s) {
     const aoei_gemm_args *g = s->g;
     const int tiles = s->type != AOEI_F32 && aoei_tier_has_tiles(s->ctx->tier);
@@ -94,7 +105,8 @@ static void choose_blocks(grid *s) {
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
     s->rows = block_size(g->M, c->rows, c->unit);
     s->cols = block_size(g->N, c->cols, unit);
-    while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < c->tasks) {
+    const size_t tasks = wanted_tasks(s, c);
+    while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < tasks) {
         const int by_rows = s->rows / 2 >= c->min_rows, by_cols = s->cols / 2 >= c->min_cols;
         /* With vector instructions, rows are halved before columns in two cases: B is packed, so that fewer rows per block do
          * not increase the packing work, or a block has at least as many rows as columns. */
