@@ -135,7 +135,9 @@ AOE_API const char *aoe_context_tier(const aoe_context *ctx); /* CPU tier in use
 
 /* -------------------------------------------------------------------- models */
 
-/* An open model. It never changes, and several threads may use it at the same time. A static model has no encoder: the
+/* An open model. It never changes, and several threads may use it at the same time. Transformers that are not computed in int8
+ * keep a copy of their weights that is created for the second batch of texts, or for the first one if it has more than 256
+ * tokens. This batch takes longer, and the memory of the copy is allocated then. A static model has no encoder: the
  * embedding of a text is the mean of the vectors of its known words. */
 typedef struct aoe_model aoe_model;
 typedef struct aoe_model_options aoe_model_options; /* defined below */

@@ -134,7 +134,8 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
      AT(cli_model_options, batch_tokens),
      .min = 1,
      .max = 1e9,
-     .help = "maximum number of tokens per batch during inference, and per micro-batch in aoe pretrain"},
+     .help = "maximum number of tokens per batch during inference, in which batches may be smaller if this is faster, and per "
+             "micro-batch in aoe pretrain"},
     {.name = "pooling",
      .kind = CLI_NAMED,
      .value = "NAME",

@@ -135,12 +135,6 @@ void aoei_map_drop(const aoei_map *m) {
         (void)madvise((void *)(uintptr_t)m->data, m->size, MADV_DONTNEED); /* only a hint: errors do not matter */
 }
 
-void aoei_map_populate(const void *data, size_t size) {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data / page * page;
-    /* only a hint: older kernels do not support it, and `data` may be a copy of the file */
-    (void)madvise((void *)begin, (uintptr_t)data + size - begin, MADV_POPULATE_READ);
-}
-
 void aoei_map_close(aoei_map *m) {
     if (m->handle)
         aoei_free(m->handle);

@@ -19,8 +19,6 @@ typedef struct aoei_map {
 int aoei_map_open(aoei_map *m, const char *path, aoe_error *err);
 /* Releases the physical memory of the mapped pages; the next access loads them from the file again. */
 void aoei_map_drop(const aoei_map *m);
-/* Loads the pages of [data, data + size), a part of a mapped file. This is faster than a page fault for every few pages. */
-void aoei_map_populate(const void *data, size_t size);
 /* Unmaps the file. Accepts a zeroed map. */
 void aoei_map_close(aoei_map *m);
 

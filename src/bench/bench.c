@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Measures the speed of an encoder of a given shape with random weights. No files are read. A benchmark measures one of three
  * operations:
- * - Inference: the forward pass and the pooling. The weights are packed once, as in aoe_model_open. If the linear layers are
+ * - Inference: the forward pass and the pooling. The weights are packed before the first pass. If the linear layers are
  *   computed in int8, the weights are quantized when they are packed.
  * - A training step: the forward pass with dropout, the default objectives, the backward pass and AdamW.
  * - A step of masked-LM pretraining.

@@ -22,6 +22,7 @@
 #include "nn/dropout.h"
 #include "nn/elementwise.h"
 #include "nn/embedding.h"
+#include "nn/gemm.h"
 #include "nn/int8_rows.h"
 #include "nn/layernorm.h"
 #include "nn/linear.h"
@@ -111,13 +112,21 @@ static void layers_layout(aoei_transformer_state *t, aoei_encoder_state *s, cons
         s->hidden[c->layers] = t->final;
 }
 
-/* Returns the size in bytes of a packing workspace (nn/linear.h) that is large enough for every linear layer with n tokens. */
-static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config *c, aoei_dtype type, size_t n) {
-    size_t most = c->embed_width ? aoei_linear_workspace(ctx, type, n, c->hidden, c->embed_width) : 0;
+/* Returns the size in bytes of the packing workspace of a linear layer (nn/linear.h). The forward pass packs only the weight.
+ */
+static size_t workspace_of(const aoe_context *ctx, aoei_encoder_mode mode, int adapters, size_t n, size_t out, size_t in) {
+    return mode.training || adapters ? aoei_linear_workspace(ctx, mode.type, n, out, in)
+                                     : aoei_weight_packed_size(ctx, mode.type, out, in);
+}
+
+/* Returns the size in bytes of a packing workspace that is large enough for every linear layer with n tokens. */
+static size_t linear_workspace(const aoe_context *ctx, const aoei_encoder_config *c, aoei_encoder_mode mode, size_t n) {
+    const int adapters = c->lora.r > 0;
+    size_t most = c->embed_width ? workspace_of(ctx, mode, adapters, n, c->hidden, c->embed_width) : 0;
     for (size_t kind = 0; kind < AOEI_LW_COUNT; kind++) {
         aoei_slot d;
         aoei_slot_describe(c, aoei_layer_slot(0, kind), &d);
-        const size_t workspace = d.linear && !d.absent ? aoei_linear_workspace(ctx, type, n, d.rows, d.cols) : 0;
+        const size_t workspace = d.linear && !d.absent ? workspace_of(ctx, mode, adapters, n, d.rows, d.cols) : 0;
         most = workspace > most ? workspace : most;
     }
     return most;
@@ -159,7 +168,7 @@ static void linear_layout(aoei_transformer_state *t, const aoei_encoder_state *s
     const aoei_lora *lora = &c->lora;
     const size_t n = s->n_tokens > t->relative.rows ? s->n_tokens : t->relative.rows;
     if (s->mode.training || s->mode.unpacked || lora->r)
-        t->workspace = aoei_workspace_take(arena, linear_workspace(ctx, c, s->mode.type, n));
+        t->workspace = aoei_workspace_take(arena, linear_workspace(ctx, c, s->mode, n));
     if (s->mode.int8)
         t->int8_rows = aoei_workspace_take(arena, aoei_int8_rows_bytes(n, largest_input(c) + AOEI_INT8_SPLIT_COLUMNS));
     if (!lora->r)

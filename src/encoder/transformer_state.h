@@ -57,7 +57,7 @@ typedef struct aoei_transformer_state {
     aoei_tensor relative_stats; /* [2 S, 2] float32 statistics of their norm; used in training only */
     aoei_tensor relative_grad;  /* [2 S, D] float32 gradient of `relative`, summed over layers; used in training only */
     aoei_tensor relative_dkeys, relative_dqueries; /* [2 S, H d] float32 gradients; used in training only */
-    aoei_tensor workspace; /* workspace in which linear layers pack operands; used in training and for frozen weights */
+    aoei_tensor workspace; /* workspace in which linear layers pack operands; used if weights are not packed */
     aoei_tensor int8_rows; /* workspace for the int8 input of a linear layer; used in inference with int8 only */
     aoei_tensor low;       /* workspace of the adapters, for the output of lora_A */
     aoei_tensor dropped;   /* workspace of the adapters, for the input after dropout; used in training only */

@@ -15,11 +15,13 @@
 
 /* The arguments of a tile kernel. The kernel adds the terms of one block of K to the sums of one tile of C. */
 typedef struct aoei_gemm_tile {
-    const float *a;    /* [K][rows] packed words of A */
-    const float *b;    /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
-    size_t b_row;      /* distance between the words of b for adjacent k, in floats */
-    size_t b_panel;    /* distance between adjacent panels of B, in floats; used for wide tiles only */
-    const float *next; /* address that the kernel prefetches for the first k; it increases by next_row floats per k */
+    const float *a; /* [K][rows] packed words of A */
+    const float *b; /* packed words of a panel of B; the words for k start at b + k * b_row, for k from 0 to K - 1 */
+    size_t b_row;   /* distance between the words of b for adjacent k, in floats */
+    size_t b_panel; /* distance between adjacent panels of B, in floats; used for wide tiles only */
+    /* Address that a kernel with 16 lanes prefetches for the first k. It increases by next_row floats per k, and may be outside
+     * the operand. */
+    const float *next;
     size_t next_row;
     size_t K;           /* length of the block of K in words */
     float *sums;        /* [rows][columns] running sums, float32 or int32 */

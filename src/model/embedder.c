@@ -98,7 +98,7 @@ static int measure(size_t *bytes, const aoe_model *m, size_t max_tokens, size_t 
     aoei_encoder_state state;
     aoei_module_chain chain;
     aoei_arena_measure(&arena);
-    const int code = layout(m, &state, &chain, &arena, max_tokens, max_tokens, longest, m->later.enabled, err);
+    const int code = layout(m, &state, &chain, &arena, max_tokens, max_tokens, longest, m->later != NULL, err);
     *bytes = arena.used;
     return code;
 }

@@ -19,8 +19,11 @@ void aoe_model_close(aoe_model *m) {
         aoe_tokenizer_close(m->tokenizer);
     aoei_settings_free(&m->settings);
     aoei_aligned_free(m->memory.packed);
-    aoei_aligned_free(m->later.packed);
-    aoei_free(m->later.weights);
+    if (m->later) {
+        aoei_aligned_free(m->later->packed);
+        aoei_free(m->later->weights);
+        aoei_free(m->later);
+    }
     aoei_aligned_free(m->memory.converted);
     aoei_aligned_free(m->memory.generated);
     aoei_free(m->memory.head);

@@ -30,16 +30,16 @@ typedef struct aoei_weight_memory {
 
 /* Values of aoei_later_packing.state. */
 enum {
-    AOEI_NOT_USED, /* the weights were not used yet */
-    AOEI_USED,     /* a forward pass used the unpacked weights */
-    AOEI_PACKING,  /* a thread packs the weights */
-    AOEI_PACKED    /* the weights are packed */
+    AOEI_LATER_NOT_USED, /* the weights were not used yet */
+    AOEI_LATER_USED,     /* a forward pass used the unpacked weights */
+    AOEI_LATER_PACKING,  /* a thread packs the weights */
+    AOEI_LATER_PACKED    /* the weights are packed */
 };
 
 /* Packed copies of the weights of layers that are created when the model is used (aoei_model_choose_weights). */
 typedef struct aoei_later_packing {
-    int enabled;          /* 1: the weights of layers are packed later; 0: all packed copies were created with the model */
-    atomic_int state;     /* AOEI_NOT_USED to AOEI_PACKED; AOEI_PACKED is set after the following fields */
+    atomic_int state;     /* AOEI_LATER_NOT_USED to AOEI_LATER_PACKED; the last value is set after the following fields */
+    aoei_dtype type;      /* type of the matmuls for which the weights are packed */
     aoei_tensor *weights; /* [aoei_slot_count] the weights of the model with packed copies, owned; NULL: not packed */
     void *packed;         /* the packed copies, owned; NULL: not packed */
 } aoei_later_packing;
@@ -55,15 +55,14 @@ struct aoe_model {
     int int8; /* 1: the linear layers of transformer layers, except the values, are computed in int8; everything else in `type`
                */
     aoe_dtype dtype_option; /* option options.dtype of the caller, from which `type` was determined */
-    aoei_tensor *weights;   /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned; see `later`
-                               for packed copies */
+    aoei_tensor *weights;   /* [aoei_slot_count] weights, with data in the mapped files or in `memory`; array owned */
     aoei_weight_memory memory;
-    aoei_later_packing later;
-    aoe_tokenizer *tokenizer; /* tokenizer, or NULL if the directory contains none; owned if `base` is NULL */
-    aoei_lora lora;           /* configuration of the adapters; unlike config.lora, not set to 0 if they are merged */
-    char *lora_targets;       /* names of the adapted layers, such as "q_proj, v_proj"; NULL: no adapters; owned */
-    char modules_text[320];   /* value of aoe_model_info.modules; "": no modules; NUL-terminated */
-    const aoe_model *base;    /* only for a model over external weights: the model that it was created from, borrowed */
+    aoei_later_packing *later; /* packed copies that are created later, owned; NULL: all copies were created at opening */
+    aoe_tokenizer *tokenizer;  /* tokenizer, or NULL if the directory contains none; owned if `base` is NULL */
+    aoei_lora lora;            /* configuration of the adapters; unlike config.lora, not set to 0 if they are merged */
+    char *lora_targets;        /* names of the adapted layers, such as "q_proj, v_proj"; NULL: no adapters; owned */
+    char modules_text[320];    /* value of aoe_model_info.modules; "": no modules; NUL-terminated */
+    const aoe_model *base;     /* only for a model over external weights: the model that it was created from, borrowed */
 };
 
 /* Sets m->modules_text to the description of the modules in m->config. */

@@ -223,6 +223,7 @@ int aoei_model_open_for(aoe_model **out, aoe_context *ctx, const char *dir, cons
     }
     if (m->settings.bidirectional)
         m->config.bidirectional_from = m->settings.bidirectional_from;
+    /* only static models, whose weights are not packed later, are changed to float32 */
     if ((m->config.arch->auto_float32 && o->dtype == AOE_DTYPE_AUTO) || m->config.bigrams)
         m->type = AOEI_F32;
     *out = m;

@@ -15,8 +15,7 @@ typedef struct aoei_open_mode {
     /* 1: inference. Adapters are merged into the linear weights, and the merged weights are copied to the memory layout of the
      * matmul kernels. */
     int packed;
-    /* 1: if possible, the weights of layers are packed when the model is used (aoei_model_choose_weights); only with `packed`
-     */
+    /* 1: the weights of layers are packed when the model is used, if aoei_model_packs_later returns 1; only with `packed` */
     int packed_later;
     /* 1: saving. No weights are loaded when the model is opened; aoei_model_rows reads single rows from the file. */
     int rows_from_file;

@@ -4,6 +4,7 @@
  */
 #include "model/packed_weights.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -216,12 +217,16 @@ static int pack_weight(aoe_model *m, size_t slot, void *memory, aoe_error *err) 
     return 0;
 }
 
-/* Returns 1 if the packed copy of the weight in `slot` is created by aoei_model_choose_weights, not by aoei_model_pack. */
-static int packed_later(const aoe_model *m, size_t slot) {
-    return m->later.enabled && slot >= AOEI_W_LAYERS && slot < aoei_head_slot(&m->config, 0);
+int aoei_model_packs_later(const aoe_model *m) {
+    return !m->int8 && !m->lora.r && m->config.layers && m->config.arch->encoder->unpacked;
 }
 
-/* Releases the pages of the mapped file if no operation reads packed weights from it again. */
+/* Returns 1 if the packed copy of the weight in `slot` is created by aoei_model_choose_weights, not by aoei_model_pack. */
+static int packed_later(const aoe_model *m, size_t slot) {
+    return m->later && slot >= AOEI_W_LAYERS && slot < aoei_head_slot(&m->config, 0);
+}
+
+/* Releases the pages of the mapped file after weights were packed, if no operation reads these weights from it again. */
 static void drop_pages(const aoe_model *m) {
     if ((m->type == AOEI_BF16 || m->int8) && m->files.weights)
         aoei_safetensors_drop(m->files.weights);
@@ -231,10 +236,15 @@ int aoei_model_pack(aoe_model *m, int later, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     size_t bytes = 0, used = 0;
     int rc = 0;
-    m->later.enabled = later && !m->int8 && !m->config.lora.r && m->config.layers && m->config.arch->encoder->unpacked;
+    if (later && aoei_model_packs_later(m) && !(m->later = aoei_calloc(1, sizeof *m->later)))
+        return aoei_fail_nomem(err, sizeof *m->later);
+    if (m->later)
+        m->later->type = m->type;
     for (size_t i = 0; i < n; i++)
         bytes += packed_later(m, i) ? 0 : packed_size(m, i);
-    if (bytes && !(m->memory.packed = aoei_aligned(bytes)))
+    if (!bytes)
+        return 0;
+    if (!(m->memory.packed = aoei_aligned(bytes)))
         return aoei_fail_nomem(err, bytes);
     for (size_t i = 0; i < n && !rc; i++) {
         const size_t size = packed_later(m, i) ? 0 : packed_size(m, i);
@@ -243,12 +253,12 @@ int aoei_model_pack(aoe_model *m, int later, aoe_error *err) {
         used += size;
     }
     m->config.lora = (aoei_lora){0};
-    if (!m->later.enabled)
+    if (!m->later)
         drop_pages(m);
     return rc;
 }
 
-/* Packs the weights of the layers. Sets m->later.weights and m->later.packed. */
+/* Packs the weights of the layers. Sets m->later->weights and m->later->packed. */
 static int pack_layers(aoe_model *m, aoe_error *err) {
     const size_t n = aoei_slot_count(&m->config);
     size_t bytes = 0, used = 0;
@@ -264,31 +274,34 @@ static int pack_layers(aoe_model *m, aoe_error *err) {
     for (size_t i = 0; i < n; i++) {
         const size_t size = packed_later(m, i) ? packed_size(m, i) : 0;
         if (size)
-            aoei_weight_pack(m->ctx, m->type, &weights[i], packed + used);
+            aoei_weight_pack(m->ctx, m->later->type, &weights[i], packed + used);
         used += size;
     }
-    m->later.weights = weights;
-    m->later.packed = packed;
+    m->later->weights = weights;
+    m->later->packed = packed;
     drop_pages(m);
     return 0;
 }
 
 int aoei_model_choose_weights(aoei_chosen_weights *chosen, aoe_model *m, size_t n_tokens, aoe_error *err) {
-    int state = atomic_load(&m->later.state), rc = 0;
-    *chosen = (aoei_chosen_weights){m->weights, m->later.enabled};
-    if (!m->later.enabled)
+    aoei_later_packing *later = m->later;
+    int rc = 0;
+    *chosen = (aoei_chosen_weights){m->weights, later != NULL};
+    if (!later)
         return 0;
-    if (state == AOEI_NOT_USED && n_tokens <= AOEI_UNPACKED_TOKENS &&
-        atomic_compare_exchange_strong(&m->later.state, &state, AOEI_USED))
+    assert(later->type == m->type);
+    int state = atomic_load(&later->state);
+    if (state == AOEI_LATER_NOT_USED && n_tokens <= AOEI_UNPACKED_TOKENS &&
+        atomic_compare_exchange_strong(&later->state, &state, AOEI_LATER_USED))
         return 0;
     /* one thread packs the weights; other threads use the unpacked weights until it is done */
-    if ((state == AOEI_NOT_USED || state == AOEI_USED) &&
-        atomic_compare_exchange_strong(&m->later.state, &state, AOEI_PACKING)) {
+    if ((state == AOEI_LATER_NOT_USED || state == AOEI_LATER_USED) &&
+        atomic_compare_exchange_strong(&later->state, &state, AOEI_LATER_PACKING)) {
         rc = pack_layers(m, err);
-        state = rc ? AOEI_USED : AOEI_PACKED;
-        atomic_store(&m->later.state, state);
+        state = rc ? AOEI_LATER_USED : AOEI_LATER_PACKED;
+        atomic_store(&later->state, state);
     }
-    if (state == AOEI_PACKED)
-        *chosen = (aoei_chosen_weights){m->later.weights, 0};
+    if (state == AOEI_LATER_PACKED)
+        *chosen = (aoei_chosen_weights){later->weights, 0};
     return rc;
 }

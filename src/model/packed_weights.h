@@ -14,11 +14,14 @@ int aoei_model_int8_check(const aoei_encoder_config *c, int inference, const cha
  * computed in int8, and the weight belongs to a layer and is not that of the values of attention. The errors of values are not
  * reduced by a softmax or by a residual, so values are computed in the type of the activations (docs/numerics.md). */
 int aoei_model_packs_int8(const aoe_model *m, size_t slot);
-/* Returns the total size in bytes of the packed copies that aoei_model_pack creates for m. The function can be called before
- * the copies are created. */
+/* Returns the total size in bytes of the packed copies of m, including those that are created later. The function can be called
+ * before the copies are created. */
 size_t aoei_model_packed_bytes(const aoe_model *m);
-/* Creates the packed copies. Adapters are merged into the packed copies, and m->config.lora is set to 0. later: 1: if possible,
- * the copies of the weights of layers are not created now, but by aoei_model_choose_weights. Errors: AOE_ENOMEM,
+/* Returns 1 if the packed copies of the weights of layers can be created later, by aoei_model_choose_weights: the model is a
+ * transformer without adapters that is not computed in int8. */
+int aoei_model_packs_later(const aoe_model *m);
+/* Creates the packed copies. Adapters are merged into the packed copies, and m->config.lora is set to 0. later: 1: the copies
+ * of the weights of layers are created by aoei_model_choose_weights if aoei_model_packs_later returns 1. Errors: AOE_ENOMEM,
  * AOE_EUNSUPPORTED (the rows of a weight are too long for int8 matmuls). */
 int aoei_model_pack(aoe_model *m, int later, aoe_error *err);
 
@@ -34,7 +37,7 @@ typedef struct aoei_chosen_weights {
 /* Chooses the weights for a forward pass with n_tokens tokens. If the packed copies of a model are created later, the first
  * pass uses the unpacked weights if it has at most AOEI_UNPACKED_TOKENS tokens, so that a process that embeds a single text
  * does not pack weights. The next call creates the packed copies. Several threads may call the function at the same time.
- * Results do not depend on the choice. Errors: AOE_ENOMEM. */
+ * Results do not depend on the choice. Errors: AOE_ENOMEM (packing failed; the next call tries it again). */
 int aoei_model_choose_weights(aoei_chosen_weights *chosen, aoe_model *m, size_t n_tokens, aoe_error *err);
 
 #endif

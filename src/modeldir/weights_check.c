@@ -9,14 +9,14 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/file.h"
 
 /* maximum number of bytes that a task checks; a multiple of the number of bytes per inner loop for every data type */
-#define BLOCK_BYTES    ((size_t)5 << 18)
-#define GROUP          256 /* number of elements per inner loop; the fixed number lets the compiler vectorize the loop */
-#define CACHE_LINE     ((size_t)64)
-#define PREFETCH_BYTES ((size_t)2048) /* distance between the bytes that are checked and those that are prefetched */
-#define GROUP5         (GROUP / 8 * AOEI_INT5_GROUP_BYTES) /* number of bytes that contain GROUP int5 values */
+#define BLOCK_BYTES ((size_t)5 << 18)
+#define GROUP       256 /* number of elements per inner loop; the fixed number lets the compiler vectorize the loop */
+#define CACHE_LINE  ((size_t)64)
+#define PREFETCH_BYTES                                                                                                         \
+    ((size_t)2048) /* distance from the checked bytes to the prefetched bytes, which may follow the last tensor */
+#define GROUP5 (GROUP / 8 * AOEI_INT5_GROUP_BYTES) /* number of bytes that contain GROUP int5 values */
 
 /* The part of a tensor that one task checks. */
 typedef struct block {
@@ -86,7 +86,6 @@ static int block_is_bad(const block *b) {
     uint32_t any = 0;                          /* non-zero if an invalid value was found */
     size_t at = 0;
     memset(last, b->dtype == AOEI_ST_I5 ? 0xff : 0, sizeof last);
-    aoei_map_populate(b->data, b->bytes);
     for (; b->bytes - at >= group; at += group) {
         for (size_t line = 0; line < group; line += CACHE_LINE)
             AOEI_PREFETCH_L1(b->data + at + PREFETCH_BYTES + line);

@@ -12,21 +12,21 @@
 static_assert(AOEI_WORKER_SCRATCH >= 2 * AOEI_GEMM_SCRATCH, "a worker's scratch buffer holds a kernel's scratch buffer");
 
 /* Limits of the size of the blocks of C. Initially, a block has at most `rows` rows and `cols` columns. Then the number of rows
- * or of columns of a block is halved until C has at least `tasks` blocks, or until neither can be halved: a block must have at
- * least min_rows rows and min_cols columns. */
+ * or of columns of a block is halved until C has at least `tasks` blocks (fewer if there are less than four threads), or until
+ * neither can be halved: a block must have at least min_rows rows and min_cols columns. */
 typedef struct block_sizes {
     size_t rows, cols, min_rows, min_cols, tasks; /* the limits described above */
     size_t unit;                                  /* the number of rows of a block is a multiple of `unit` */
 } block_sizes;
 
 /* limits for kernels with vector instructions */
-static const block_sizes for_vectors = {.rows = 256, .cols = 1536, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
+static const block_sizes for_vectors = {.rows = 256, .cols = 768, .min_rows = 64, .min_cols = 128, .tasks = 16, .unit = 2};
 /* Limits for the AMX kernel. Tile instructions need data faster than the L2 and L3 caches deliver it, so a panel of B in the L1
  * cache must be used for many rows. Blocks therefore have many rows. */
 static const block_sizes for_tiles = {
     .rows = 512, .cols = (size_t)1 << 30, .min_rows = 256, .min_cols = 128, .tasks = 8, .unit = 32};
 
-#define THREAD_TASKS ((size_t)4)  /* number of blocks per thread, if there are several threads, without tiles */
+#define THREAD_TASKS ((size_t)4)  /* number of blocks per thread if there are two or three threads, without tiles */
 #define PACK_ROWS    ((size_t)64) /* minimum number of rows of A for which all threads pack B together before the matmul */
 
 /* A matmul and its division into blocks. */
@@ -86,15 +86,6 @@ static void block_task(void *arg, size_t task, size_t worker) {
                             : k->gemm_f32)(&g, aoei_worker_scratch(s->ctx, worker));
 }
 
-/* Returns the number of blocks into which C is divided if blocks can be made small enough. A single thread needs no load
- * balancing, so that each row of A is packed only once. */
-static size_t wanted_tasks(const grid *s, const block_sizes *c) {
-    const size_t threads = aoei_pool_threads(s->ctx->pool);
-    if (c == &for_tiles)
-        return c->tasks;
-    return threads == 1 ? 1 : threads * THREAD_TASKS < c->tasks ? threads * THREAD_TASKS : c->tasks;
-}
-
 /* Computes s->rows, s->cols and s->blocks_per_row. They depend on the shapes, on whether B is packed, on whether the AMX kernel
  * is used, and on the number of threads. Results do not depend on them. */
 static void choose_blocks(grid *s) {
@@ -103,9 +94,10 @@ static void choose_blocks(grid *s) {
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
     /* the number of columns of a block is a multiple of `unit`; if A has a single row, kernels process four panels at a time */
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
+    const size_t threads = aoei_pool_threads(s->ctx->pool), few = threads == 1 ? 1 : threads * THREAD_TASKS;
+    const size_t tasks = !tiles && few < c->tasks ? few : c->tasks;
     s->rows = block_size(g->M, c->rows, c->unit);
     s->cols = block_size(g->N, c->cols, unit);
-    const size_t tasks = wanted_tasks(s, c);
     while (ceil_div(g->M, s->rows) * ceil_div(g->N, s->cols) < tasks) {
         const int by_rows = s->rows / 2 >= c->min_rows, by_cols = s->cols / 2 >= c->min_cols;
         /* With vector instructions, rows are halved before columns in two cases: B is packed, so that fewer rows per block do

@@ -2,10 +2,10 @@
  * Linear layers, forward and backward, with optional activation, residual and adapter. Shapes: N tokens, I input features, O
  * output features.
  *
- * The operations in nn/ allocate no memory and do not check shapes; the encoder checks the shapes. They divide their work into
- * tasks in a way that does not depend on the number of threads. Gradients of parameters are always added to the stored
- * gradients, token by token in ascending order. The gradient of several batches is therefore bit-identical to the gradient of
- * one batch that contains all their texts.
+ * The operations in nn/ allocate no memory and do not check shapes; the encoder checks the shapes. Results do
+ * not depend on the number of threads. Gradients of parameters are always added to the stored gradients, token by token in
+ * ascending order. The gradient of several batches is therefore bit-identical to the gradient of one batch that contains all
+ * their texts.
  */
 #ifndef AOEI_NN_LINEAR_H
 #define AOEI_NN_LINEAR_H

@@ -299,7 +299,8 @@ int aoe_model_plan(const aoe_model *m, const aoe_plan_options *o, aoe_memory_pla
     *plan = (aoe_memory_plan){.dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type)};
     int rc = check(m, o, &n_tokens, err);
     if (!rc)
-        rc = measure_encoder(&inference, m, n_tokens, o->n_texts, o->length, (aoei_encoder_mode){0}, err);
+        rc = measure_encoder(&inference, m, n_tokens, o->n_texts, o->length,
+                             (aoei_encoder_mode){.unpacked = aoei_model_packs_later(m)}, err);
     if (rc)
         return rc;
     plan->weights = m->files.stored_bytes;

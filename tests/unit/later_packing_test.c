@@ -18,6 +18,7 @@
 enum { HIDDEN = 16, TEXTS = 40 };
 
 static char *dir;
+static const aoe_text short_text = {"the old cat", sizeof "the old cat" - 1};
 
 static int set_up(void **state) {
     (void)state;
@@ -64,23 +65,24 @@ static aoe_embedder *embedder_of(aoe_model *m) {
     return e;
 }
 
-/* Compares the vectors of the model in `path` with those of the same model with packed weights. */
-static void check_model(aoe_context *ctx, const char *path, aoe_dtype dtype) {
+/* Compares the vectors of the model in `path` with those of the same model with packed weights. n_first: number of texts of the
+ * batch that is computed with unpacked weights. */
+static void check_model(aoe_context *ctx, const char *path, aoe_dtype dtype, size_t n_first) {
     static float want[TEXTS * HIDDEN], v[TEXTS * HIDDEN];
     aoe_model *packed = open_model(ctx, path, dtype, 0), *m = open_model(ctx, path, dtype, 1);
     aoe_embedder *e = embedder_of(packed);
     assert_int_equal(embed(e, 0, TEXTS, want, NULL), 0);
     aoe_embedder_destroy(e);
     e = embedder_of(m);
-    assert_true(m->later.enabled && !packed->later.enabled);
+    assert_true(m->later && !packed->later);
     assert_null(m->weights[aoei_layer_slot(0, AOEI_LW_DOWN)].packed);
-    assert_int_equal(embed(e, 1, 1, v, NULL), 0);
-    assert_memory_equal(v, want + HIDDEN, HIDDEN * sizeof *v);
-    assert_int_equal(m->later.state, AOEI_USED);
+    assert_int_equal(embed(e, 1, n_first, v, NULL), 0);
+    assert_memory_equal(v, want + HIDDEN, n_first * HIDDEN * sizeof *v);
+    assert_int_equal(m->later->state, AOEI_LATER_USED);
     assert_int_equal(embed(e, 0, TEXTS, v, NULL), 0);
     assert_memory_equal(v, want, sizeof want);
-    assert_int_equal(m->later.state, AOEI_PACKED);
-    assert_non_null(m->later.weights[aoei_layer_slot(0, AOEI_LW_DOWN)].packed);
+    assert_int_equal(m->later->state, AOEI_LATER_PACKED);
+    assert_non_null(m->later->weights[aoei_layer_slot(0, AOEI_LW_DOWN)].packed);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
     aoe_model_close(packed);
@@ -101,8 +103,10 @@ static void test_equal_results(void **state) {
             const aoe_convert_options o = {.struct_size = sizeof o, .storage = (aoe_storage)storage};
             char *converted = test_path(dir, "converted");
             assert_int_equal(aoe_convert(ctx, path, converted, &o, NULL, NULL), 0);
-            check_model(ctx, converted, AOE_DTYPE_F32);
-            check_model(ctx, converted, AOE_DTYPE_BF16);
+            for (size_t n_first = 1; n_first <= 15; n_first += 14) { /* the weights are packed per task, and by all threads */
+                check_model(ctx, converted, AOE_DTYPE_F32, n_first);
+                check_model(ctx, converted, AOE_DTYPE_BF16, n_first);
+            }
             test_dir_remove(converted);
         }
         test_dir_remove(path);
@@ -121,12 +125,81 @@ static void test_many_tokens(void **state) {
     aoe_model *m = open_model(ctx, path, AOE_DTYPE_F32, 1);
     aoe_embedder *e = embedder_of(m);
     assert_int_equal(embed(e, 0, TEXTS, v, NULL), 0);
-    assert_int_equal(m->later.state, AOEI_PACKED);
+    assert_int_equal(m->later->state, AOEI_LATER_PACKED);
     aoei_chosen_weights w;
     assert_int_equal(aoei_model_choose_weights(&w, m, 1, NULL), 0);
-    assert_true(w.weights == m->later.weights && !w.unpacked);
+    assert_true(w.weights == m->later->weights && !w.unpacked);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    test_dir_remove(path);
+}
+
+/* A model that is computed in int8 is packed when it is opened. */
+static void test_packed_at_opening(void **state) {
+    (void)state;
+    tiny_model shape = tiny_defaults();
+    aoe_context *ctx = tiny_context(1);
+    char *path = test_path(dir, "model");
+    tiny_model_write(path, &shape);
+    aoe_model *m = open_model(ctx, path, AOE_DTYPE_INT8, 1);
+    aoei_chosen_weights w;
+    assert_null(m->later);
+    assert_int_equal(aoei_model_choose_weights(&w, m, 1, NULL), 0);
+    assert_true(w.weights == m->weights && !w.unpacked);
+    assert_non_null(w.weights[aoei_layer_slot(0, AOEI_LW_DOWN)].packed);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+    test_dir_remove(path);
+}
+
+/* A cross-encoder computes the same scores with unpacked and with packed weights. */
+static void test_cross_encoder(void **state) {
+    (void)state;
+    aoe_context *ctx = tiny_context(2);
+    aoe_model_options o;
+    float scores[2];
+    aoe_model *m;
+    const aoe_text first = aoe_text_of("the old cat"), second = aoe_text_of("a cat runs fast");
+    aoe_model_options_defaults(&o);
+    o.cross_encoder = 1;
+    assert_int_equal(aoe_model_open(&m, ctx, "tests/golden/cross_encoders/bert", &o, NULL), 0);
+    aoe_embedder *e = embedder_of(m);
+    for (int call = 0; call < 2; call++) {
+        assert_int_equal(aoe_score_pairs(e, &first, &second, 1, &scores[call], NULL, NULL), 0);
+        assert_int_equal(m->later->state, call ? AOEI_LATER_PACKED : AOEI_LATER_USED);
+    }
+    assert_memory_equal(&scores[0], &scores[1], sizeof *scores);
+    aoe_embedder_destroy(e);
+    aoe_model_close(m);
+    aoe_context_destroy(ctx);
+}
+
+/* If an allocation fails while texts are embedded, the call fails, and the next call returns the correct vectors. */
+static void test_failed_call(void **state) {
+    (void)state;
+    const tiny_model shape = tiny_defaults();
+    aoe_context *ctx = tiny_context(1);
+    char *path = test_path(dir, "model");
+    float want[HIDDEN], v[HIDDEN];
+    uint64_t failures = 0;
+    tiny_model_write(path, &shape);
+    for (int failed = 1; failed;) {
+        aoe_model *m = open_model(ctx, path, AOE_DTYPE_F32, 1);
+        aoe_embedder *e = embedder_of(m);
+        assert_int_equal(aoe_embed(e, &short_text, 1, want, NULL, NULL), 0);
+        aoei_alloc_fail_at(++failures);
+        const int code = aoe_embed(e, &short_text, 1, v, NULL, NULL);
+        failed = failures <= aoei_alloc_count();
+        aoei_alloc_fail_at(0);
+        assert_int_equal(code, failed ? AOE_ENOMEM : AOE_OK);
+        assert_int_equal(aoe_embed(e, &short_text, 1, v, NULL, NULL), 0);
+        assert_memory_equal(v, want, sizeof v);
+        assert_int_equal(m->later->state, AOEI_LATER_PACKED);
+        aoe_embedder_destroy(e);
+        aoe_model_close(m);
+    }
+    assert_true(failures > 3);
     aoe_context_destroy(ctx);
     test_dir_remove(path);
 }
@@ -146,17 +219,15 @@ static void test_failed_allocation(void **state) {
         assert_int_equal(aoei_model_choose_weights(&w, m, SIZE_MAX, &err), AOE_ENOMEM);
         aoei_alloc_fail_at(0);
         assert_non_null(strstr(err.message, "memory"));
-        assert_int_equal(m->later.state, AOEI_USED);
+        assert_int_equal(m->later->state, AOEI_LATER_USED);
     }
     aoei_chosen_weights w;
     assert_int_equal(aoei_model_choose_weights(&w, m, SIZE_MAX, NULL), 0);
-    assert_true(!w.unpacked && m->later.state == AOEI_PACKED);
+    assert_true(!w.unpacked && m->later->state == AOEI_LATER_PACKED);
     aoe_model_close(m);
     aoe_context_destroy(ctx);
     test_dir_remove(path);
 }
-
-static const aoe_text text_of_threads = {"the old cat", sizeof "the old cat" - 1};
 
 /* Arguments and result of a thread. */
 typedef struct job {
@@ -170,7 +241,7 @@ static void *embed_each(void *arg) {
     aoe_embedder *e;
     j->code = aoe_embedder_create(&e, j->model, NULL, NULL);
     for (size_t i = 0; i < TEXTS && !j->code; i++)
-        j->code = aoe_embed(e, &text_of_threads, 1, j->v + i * HIDDEN, NULL, NULL);
+        j->code = aoe_embed(e, &short_text, 1, j->v + i * HIDDEN, NULL, NULL);
     aoe_embedder_destroy(e);
     return NULL;
 }
@@ -188,7 +259,7 @@ static void test_threads(void **state) {
     tiny_model_write(path, &shape);
     aoe_model *packed = open_model(ctx, path, AOE_DTYPE_BF16, 0), *m = open_model(ctx, path, AOE_DTYPE_BF16, 1);
     aoe_embedder *e = embedder_of(packed);
-    assert_int_equal(aoe_embed(e, &text_of_threads, 1, want, NULL, NULL), 0);
+    assert_int_equal(aoe_embed(e, &short_text, 1, want, NULL, NULL), 0);
     for (size_t t = 0; t < THREADS; t++) {
         jobs[t].model = m;
         assert_int_equal(pthread_create(&threads[t], NULL, embed_each, &jobs[t]), 0);
@@ -200,7 +271,7 @@ static void test_threads(void **state) {
         for (size_t i = 0; i < TEXTS; i++)
             assert_memory_equal(jobs[t].v + i * HIDDEN, want, sizeof want);
     }
-    assert_int_equal(m->later.state, AOEI_PACKED);
+    assert_int_equal(m->later->state, AOEI_LATER_PACKED);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
     aoe_model_close(packed);
@@ -209,7 +280,9 @@ static void test_threads(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_equal_results), cmocka_unit_test(test_many_tokens),
-                                       cmocka_unit_test(test_failed_allocation), cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_results), cmocka_unit_test(test_many_tokens), cmocka_unit_test(test_packed_at_opening),
+        cmocka_unit_test(test_cross_encoder), cmocka_unit_test(test_failed_call), cmocka_unit_test(test_failed_allocation),
+        cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -375,7 +375,7 @@ static void check_plan(const aoe_model *m, size_t n_texts, size_t length) {
 
     aoei_arena arena;
     aoei_encoder_state state;
-    const aoei_encoder_mode mode = {.type = m->type};
+    const aoei_encoder_mode mode = {.type = m->type, .unpacked = 1};
     assert_int_equal(aoei_arena_create(&arena, p.activations, NULL), 0);
     assert_int_equal(
         aoei_encoder_layout(&state, test_model_context, &m->config, &arena, n_texts * length, n_texts, length, mode, NULL), 0);
