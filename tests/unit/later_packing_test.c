@@ -158,18 +158,20 @@ static void test_cross_encoder(void **state) {
     (void)state;
     aoe_context *ctx = tiny_context(2);
     aoe_model_options o;
-    float scores[2];
+    enum { CLASSES = 2 };
+    float scores[2][CLASSES]; /* of each call */
     aoe_model *m;
     const aoe_text first = aoe_text_of("the old cat"), second = aoe_text_of("a cat runs fast");
     aoe_model_options_defaults(&o);
     o.cross_encoder = 1;
     assert_int_equal(aoe_model_open(&m, ctx, "tests/golden/cross_encoders/bert", &o, NULL), 0);
+    assert_int_equal(m->config.classes, CLASSES);
     aoe_embedder *e = embedder_of(m);
     for (int call = 0; call < 2; call++) {
-        assert_int_equal(aoe_score_pairs(e, &first, &second, 1, &scores[call], NULL, NULL), 0);
+        assert_int_equal(aoe_score_pairs(e, &first, &second, 1, scores[call], NULL, NULL), 0);
         assert_int_equal(m->later->state, call ? AOEI_LATER_PACKED : AOEI_LATER_USED);
     }
-    assert_memory_equal(&scores[0], &scores[1], sizeof *scores);
+    assert_memory_equal(scores[0], scores[1], sizeof *scores);
     aoe_embedder_destroy(e);
     aoe_model_close(m);
     aoe_context_destroy(ctx);
