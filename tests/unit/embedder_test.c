@@ -118,6 +118,8 @@ static void test_bits_depend_on_text_only(void **state) {
     static const size_t batch_tokens[] = {0, 1, 2, 7, 31, 64, 100000};
     static const aoe_dtype types[] = {AOE_DTYPE_F32, AOE_DTYPE_BF16, AOE_DTYPE_INT8};
     for (int tier = 0; tier < 3 * ((int)test_best_tier() + 1); tier++) {
+        if (test_skips_tier((aoei_tier)(tier / 3)) && types[tier % 3] != AOE_DTYPE_INT8)
+            continue;
         aoe_model_options o;
         aoe_model_options_defaults(&o);
         o.dtype = types[tier % 3];
@@ -161,7 +163,8 @@ static void reference(const session *s, const aoe_text *t, size_t n, double *vec
 static void test_values(void **state) {
     (void)state;
     for (int tier = 0; tier < 2 * ((int)test_best_tier() + 1); tier++)
-        for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST; pooling++)
+        for (int pooling = AOE_POOLING_CLS; pooling < AOE_POOLING_CELL_LAST && !test_skips_tier((aoei_tier)(tier / 2));
+             pooling++)
             for (int normalize = 0; normalize < 2; normalize++) {
                 const aoe_dtype dtype = tier % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
                 aoe_model_options o;
@@ -189,6 +192,8 @@ static void test_view(void **state) {
     shape.seed = 8;
     tiny_model_write(path, &shape);
     for (int k = 0; k < 2 * ((int)test_best_tier() + 1); k++) {
+        if (test_skips_tier((aoei_tier)(k / 2)))
+            continue;
         aoe_model_options o;
         aoe_model_options_defaults(&o);
         o.dtype = k % 2 ? AOE_DTYPE_BF16 : AOE_DTYPE_F32;
