@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A pool of threads that run the tasks of a parallel loop. Each context has one pool. If tasks divide a sum,
- * callers of aoei_parallel_for choose the division from tensor shapes only, so results do not depend on the number of threads.
+ * A pool of threads that run the tasks of a parallel loop. Each context has one pool. If tasks divide a sum, callers of
+ * aoei_parallel_for choose the division from tensor shapes only, so results do not depend on the number of threads.
  * The assignment of tasks to threads is not deterministic. Nested calls run serially in the calling thread.
  */
 #ifndef AOEI_BASE_POOL_H

@@ -14,9 +14,9 @@
 #define BLOCK_BYTES ((size_t)5 << 18)
 #define GROUP       256 /* number of elements per inner loop; the fixed number lets the compiler vectorize the loop */
 #define CACHE_LINE  ((size_t)64)
-#define PREFETCH_BYTES                                                                                                         \
-    ((size_t)2048) /* distance from the checked bytes to the prefetched bytes, which may follow the last tensor */
-#define GROUP5 (GROUP / 8 * AOEI_INT5_GROUP_BYTES) /* number of bytes that contain GROUP int5 values */
+/* distance from the checked bytes to the prefetched bytes, which may follow the last tensor */
+#define PREFETCH_BYTES ((size_t)2048)
+#define GROUP5         (GROUP / 8 * AOEI_INT5_GROUP_BYTES) /* number of bytes that contain GROUP int5 values */
 
 /* The part of a tensor that one task checks. */
 typedef struct block {

@@ -94,6 +94,7 @@ static void choose_blocks(grid *s) {
     const block_sizes *c = tiles ? &for_tiles : &for_vectors;
     /* the number of columns of a block is a multiple of `unit`; if A has a single row, kernels process four panels at a time */
     const size_t unit = g->M == 1 ? 4 * AOEI_GEMM_PANEL : AOEI_GEMM_PANEL;
+    /* with less than four threads, fewer blocks balance the load, and rows of A are packed for fewer blocks */
     const size_t threads = aoei_pool_threads(s->ctx->pool), few = threads == 1 ? 1 : threads * THREAD_TASKS;
     const size_t tasks = !tiles && few < c->tasks ? few : c->tasks;
     s->rows = block_size(g->M, c->rows, c->unit);

@@ -2,8 +2,8 @@
  * Linear layers, forward and backward, with optional activation, residual and adapter. Shapes: N tokens, I input features, O
  * output features.
  *
- * The operations in nn/ allocate no memory and do not check shapes; the encoder checks the shapes. Results do
- * not depend on the number of threads. Gradients of parameters are always added to the stored gradients, token by token in
+ * The operations in nn/ allocate no memory and do not check shapes; the encoder checks the shapes. Results do not
+ * depend on the number of threads. Gradients of parameters are always added to the stored gradients, token by token in
  * ascending order. The gradient of several batches is therefore bit-identical to the gradient of one batch that contains all
  * their texts.
  */
