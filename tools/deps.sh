@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 # deps.sh PACKAGE...: installs the given Debian packages. Prints nothing if all of them are already installed.
 set -eu
+# `make -j` can run several goals that install packages, but apt-get fails if another apt-get is running.
+exec 9<"$0"
+! command -v flock >/dev/null || flock 9
 missing=
 for p in "$@"; do
     dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q '^install ok installed' || missing="$missing $p"
