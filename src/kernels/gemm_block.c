@@ -156,14 +156,19 @@ static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
         w->tier->epilogue(g, t->sums, t->sums_row, m, n, t->rows, t->columns);
 }
 
-/* Sets t->next and t->next_row for the tile that starts at row i of the block. If a panel has several tiles, its last two tiles
- * prefetch the next panel, one half each: while they compute, a panel can be read from the L3 cache. If a panel has only one
- * tile, B is read as fast as the L3 cache allows, so that prefetching the next panel does not help. */
+/* Sets t->next and t->next_row for the tile that starts at row i of the block. If a panel has several tiles, its last
+ * prefetch_tiles tiles prefetch the next panel, an equal part each: while they compute, a panel can be read from the L3 cache
+ * or from memory. If a panel has only one tile, B is read as fast as the L3 cache allows, so that prefetching the next panel
+ * does not help. */
 static void set_next_panel(const work *w, aoei_gemm_tile *t, size_t i) {
-    const size_t left = w->M - i, tile = w->tile_rows;
-    const int prefetches = w->g->packed && w->M > tile && left <= 2 * tile;
-    t->next = prefetches ? t->b + t->b_panel + (left <= tile ? t->K * t->b_row / 2 : 0) : t->b;
-    t->next_row = prefetches ? t->b_row / 2 : 0;
+    const size_t tiles = ceil_div(w->M, w->tile_rows), left = ceil_div(w->M - i, w->tile_rows);
+    const size_t parts = min_size(tiles, w->tier->prefetch_tiles);
+    t->next = t->b;
+    t->next_row = 0;
+    if (w->g->packed && tiles > 1 && left <= parts) {
+        t->next_row = t->b_row / parts;
+        t->next = t->b + t->b_panel + (parts - left) * t->K * t->next_row;
+    }
 }
 
 /* Computes one block of C: packs the rows of A, then computes all tiles of the block. */

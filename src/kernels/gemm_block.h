@@ -61,6 +61,7 @@ typedef struct aoei_gemm_tier {
     size_t k_block; /* length of a block of K in words */
     size_t m_block; /* maximum number of rows of a block of A; a packed block has m_block * k_block words, which fit the L2
                        cache */
+    size_t prefetch_tiles; /* maximum number of tiles of a panel that prefetch the next panel; 0: no prefetch */
     aoei_gemm_tile_fn *const
         *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
     aoei_gemm_pack_lines_fn *pack_a; /* packs rows of A; NULL: pack_b[type] packs them */

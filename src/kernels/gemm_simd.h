@@ -14,7 +14,15 @@
 #include "kernels/gemm_block.h"
 #include "kernels/gemm_words.h"
 
-enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
+enum {
+    PANEL = 2 * VF_LANES,
+    M_BLOCK = 266,
+    K_BLOCK = 384,
+    /* aoei_gemm_tier.prefetch_tiles. Fewer tiles are slower if a vector has 8 lanes, and 16 tiles are not faster. */
+    PREFETCH_TILES = VF_LANES == 16  ? 2
+                     : VF_LANES == 8 ? 8
+                                     : 0
+};
 
 /* GEMM_LOAD_A(a) loads the words of A for one k, GEMM_A(i) returns word i in all lanes, and GEMM_STEP_ROW(i, b, sum) adds the
  * product of word i and the packed words b to sum. An instruction set can define other versions before it includes this file.
@@ -27,21 +35,27 @@ enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 #define GEMM_STEP_ROW(i, b, sum) GEMM_STEP(GEMM_A(i), b, sum)
 #endif
 
-/* A panel of B with K_BLOCK words per column has 48 KB if a vector has 16 lanes, which is the size of the L1 cache of most CPUs
- * or more. B and the next rows of A are then read from the L2 cache, so they are prefetched: B 16 steps of k before it is used,
- * and A 16 or more steps. Also, the next panel of B is prefetched into the L2 cache (aoei_gemm_tile.next). With 8 or fewer
- * lanes, a panel fits the L1 cache. */
-#if VF_LANES == 16
+/* Each step of k prefetches a part of the next panel of B into the L2 cache (aoei_gemm_tile.next). A panel of B with K_BLOCK
+ * words per column has 48 KB if a vector has 16 lanes, which is the size of the L1 cache of most CPUs or more. B and the next
+ * rows of A are then read from the L2 cache, so they are prefetched too: B 16 steps of k before it is used, and A 16 or more
+ * steps. With 8 or fewer lanes, a panel fits the L1 cache. */
+#if VF_LANES >= 8
 #define PREFETCH_START(t) const float *next = (t)->next;
-#define PREFETCH_PANEL(t, a, b, b_row)                                                                                         \
+#define PREFETCH_NEXT(t)                                                                                                       \
     AOEI_PREFETCH(next);                                                                                                       \
-    next += (t)->next_row;                                                                                                     \
+    next += (t)->next_row
+#else
+#define PREFETCH_START(t)
+#define PREFETCH_NEXT(t)
+#endif
+#if VF_LANES == 16
+#define PREFETCH_PANEL(t, a, b, b_row)                                                                                         \
+    PREFETCH_NEXT(t);                                                                                                          \
     AOEI_PREFETCH_L1((b) + 16 * (b_row));                                                                                      \
     AOEI_PREFETCH_L1((b) + 16 * (b_row) + VF_LANES);                                                                           \
     AOEI_PREFETCH_L1((a) + 16 * GEMM_ROWS)
 #else
-#define PREFETCH_START(t)
-#define PREFETCH_PANEL(t, a, b, b_row)
+#define PREFETCH_PANEL(t, a, b, b_row) PREFETCH_NEXT(t)
 #endif
 
 #define START(i) vf l##i = start_l, r##i = start_r;
