@@ -358,7 +358,10 @@ class Peers:
     def matmul(self):
         threads = self.o.threads[-1]
         path = WORK / "matmul.json"
-        command = [BUILD / "bench" / "peers" / "gemm_onednn", "--threads", str(threads), "--json", path]
+        program = BUILD / "bench" / "peers" / "gemm_onednn"
+        if not program.exists():
+            return self.skip("matmuls", f"{program} does not exist; run: make {program}")
+        command = [program, "--threads", str(threads), "--json", path]
         command += ["--quick"] if self.o.quick else ["--rounds", str(max(7, self.o.rounds))]
         if subprocess.run(command, env=pinned_environment(threads), stdout=subprocess.DEVNULL, check=False).returncode:
             return self.skip("matmuls", "gemm_onednn failed")
