@@ -184,7 +184,8 @@ tidy_one() {
     *_neon.c | *_neondot.c | *_neonbf16.c) packages= ;; # pkg-config prints the directories of this machine, not those of the system root
     *) packages=$(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3) ;;
     esac
-    # The analyzer explores at most 75,000 states of a function instead of 225,000, which takes half of the time.
+    # max-nodes: the analyzer explores at most 75,000 states of a function (default: 225,000). It can find fewer errors, but
+    # takes less than half of the time.
     # shellcheck disable=SC2046,SC2086
     "$(tool clang-tidy)" --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
         --extra-arg=max-nodes=75000 "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. $packages $(tier_flags "$1") 2>&1 |

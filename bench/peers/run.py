@@ -360,7 +360,7 @@ class Peers:
         path = WORK / "matmul.json"
         program = BUILD / "bench" / "peers" / "gemm_onednn"
         if not program.exists():
-            return self.skip("matmuls", f"{program} does not exist; run: make {program}")
+            return self.skip("matmuls", f"{program} does not exist; run: make bench-peers")
         command = [program, "--threads", str(threads), "--json", path]
         command += ["--quick"] if self.o.quick else ["--rounds", str(max(7, self.o.rounds))]
         if subprocess.run(command, env=pinned_environment(threads), stdout=subprocess.DEVNULL, check=False).returncode:

@@ -6,7 +6,8 @@
 #include "kernels/simd_avx2.h"
 #include "kernels/transpose_avx2.h"
 
-#define GEMM_ROWS 6
+#define GEMM_ROWS           6
+#define GEMM_PREFETCH_TILES 8
 
 #define GEMM_STEP(x, b, sum)  vf_fma(x, b, sum)
 #define GEMM_START(t, offset) vf_zero()

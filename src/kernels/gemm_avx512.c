@@ -6,7 +6,8 @@
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"
 
-#define GEMM_ROWS 14
+#define GEMM_ROWS           14
+#define GEMM_PREFETCH_TILES 2
 
 #define GEMM_STEP(x, b, sum)  vf_fma(x, b, sum)
 #define GEMM_START(t, offset) vf_zero()

@@ -6,7 +6,8 @@
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"
 
-#define GEMM_ROWS 14
+#define GEMM_ROWS           14
+#define GEMM_PREFETCH_TILES 2
 
 /* In each lane, adds both products of the bf16 pairs of x and b to the running sum. */
 static inline vf dot_pairs(vf x, vf b, vf sum) {

@@ -156,17 +156,14 @@ static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
         w->tier->epilogue(g, t->sums, t->sums_row, m, n, t->rows, t->columns);
 }
 
-/* Sets t->next and t->next_row for the tile that starts at row i of the block. If a panel has several tiles, its last
- * prefetch_tiles tiles prefetch the next panel, an equal part each: while they compute, a panel can be read from the L3 cache
- * or from memory. If a panel has only one tile, B is read as fast as the L3 cache allows, so that prefetching the next panel
- * does not help. */
-static void set_next_panel(const work *w, aoei_gemm_tile *t, size_t i) {
-    const size_t tiles = ceil_div(w->M, w->tile_rows), left = ceil_div(w->M - i, w->tile_rows);
-    const size_t parts = min_size(tiles, w->tier->prefetch_tiles);
+/* Sets t->next and t->next_row for a tile. left: number of tiles of the panel that have not been computed yet, including this
+ * one. The last `parts` tiles of a panel prefetch the next panel, one part each: while they compute, the panel is read from the
+ * L3 cache or from memory. The parts are rounded up, so the last one can end after the panel. */
+static void set_next_panel(aoei_gemm_tile *t, size_t parts, size_t left) {
     t->next = t->b;
     t->next_row = 0;
-    if (w->g->packed && tiles > 1 && left <= parts) {
-        t->next_row = t->b_row / parts;
+    if (left <= parts) {
+        t->next_row = ceil_div(t->b_row, parts);
         t->next = t->b + t->b_panel + (parts - left) * t->K * t->next_row;
     }
 }
@@ -176,14 +173,18 @@ static void multiply_block(const work *w) {
     const aoei_gemm_tier *tier = w->tier;
     const aoei_gemm_args *g = w->g;
     const size_t wide = w->M == 1 && tier->tiles[0] ? AOEI_GEMM_WIDE * tier->panel : tier->panel, end = w->n + w->N;
+    /* If B has not been packed by the caller, the next panel does not exist yet. If a panel has only one tile, B is read as
+     * fast as caches or memory allow, so that prefetching the next panel does not help. */
+    const size_t tiles = ceil_div(w->M, w->tile_rows),
+                 parts = g->packed && tiles > 1 ? min_size(tiles, tier->prefetch_tiles) : 0;
     aoei_gemm_tile t = {.K = ceil_div(w->K, tier->word), .first = w->k == 0 && !g->accumulate};
     pack_rows(w);
     for (size_t n = w->n; n < end; n += t.columns) {
         set_panels(w, &t, n, end - n >= wide ? wide : min_size(end - n, tier->panel));
-        for (size_t i = 0; i < w->M; i += t.rows) {
+        for (size_t i = 0, left = tiles; i < w->M; i += t.rows, left--) {
             t.rows = min_size(w->M - i, w->tile_rows);
             t.a = w->packed_a + i * line_floats(tier, w->K);
-            set_next_panel(w, &t, i);
+            set_next_panel(&t, parts, left);
             run_tile(w, &t, w->m + i, n);
         }
     }

@@ -20,7 +20,7 @@ typedef struct aoei_gemm_tile {
     size_t b_row;   /* distance between the words of b for adjacent k, in floats */
     size_t b_panel; /* distance between adjacent panels of B, in floats; used for wide tiles only */
     /* Address that the kernel prefetches for the first k, if aoei_gemm_tier.prefetch_tiles is not 0. It increases by next_row
-     * floats per k, and may be outside the operand. */
+     * floats per k, and may be outside the operand. The kernel of wide tiles ignores it. */
     const float *next;
     size_t next_row;
     size_t K;           /* length of the block of K in words */
@@ -61,7 +61,7 @@ typedef struct aoei_gemm_tier {
     size_t k_block; /* length of a block of K in words */
     size_t m_block; /* maximum number of rows of a block of A; a packed block has m_block * k_block words, which fit the L2
                        cache */
-    size_t prefetch_tiles; /* maximum number of tiles of a panel of B that prefetch the next panel; 0: kernels do not prefetch */
+    size_t prefetch_tiles; /* maximum number of tiles of a panel that prefetch the next panel; 0: none */
     aoei_gemm_tile_fn *const
         *tiles; /* [rows + 1] tile kernels indexed by the number of rows; [0] is the kernel of wide tiles, or NULL */
     aoei_gemm_pack_lines_fn *pack_a; /* packs rows of A; NULL: pack_b[type] packs them */

@@ -5,7 +5,8 @@
 #include "kernels/simd_avx2.h"
 #include "kernels/transpose_avx2.h"
 
-#define GEMM_ROWS 6
+#define GEMM_ROWS           6
+#define GEMM_PREFETCH_TILES 8
 
 /* In each lane, adds both products of the int16 pairs of x and b to the running sum, an int32 value. The sum of two products of
  * int8 values cannot overflow. */

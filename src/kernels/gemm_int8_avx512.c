@@ -5,7 +5,8 @@
 #include "kernels/simd_avx512.h"
 #include "kernels/transpose_avx512.h"
 
-#define GEMM_ROWS 14
+#define GEMM_ROWS           14
+#define GEMM_PREFETCH_TILES 2
 
 /* In each lane, adds both products of the int16 pairs of x and b to the running sum, an int32 value. The sum of two products of
  * int8 values cannot overflow. */

@@ -33,7 +33,7 @@ static const aoei_gemm_tier int8_tier = {.rows = GEMM_ROWS,
                                          .type = AOEI_I8,
                                          .k_block = K_BLOCK,
                                          .m_block = M_BLOCK / GEMM_ROWS * GEMM_ROWS,
-                                         .prefetch_tiles = PREFETCH_TILES,
+                                         .prefetch_tiles = GEMM_PREFETCH_TILES,
                                          .tiles = tiles,
 #if GEMM_UNSIGNED
                                          .pack_a = pack_int8_rows,

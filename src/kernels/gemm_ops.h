@@ -27,7 +27,7 @@ static const aoei_gemm_tier GEMM_NAME(_tier) = {.rows = GEMM_ROWS,
                                                 .type = GEMM_TYPE,
                                                 .k_block = K_BLOCK,
                                                 .m_block = M_BLOCK / GEMM_ROWS * GEMM_ROWS,
-                                                .prefetch_tiles = PREFETCH_TILES,
+                                                .prefetch_tiles = GEMM_PREFETCH_TILES,
                                                 .tiles = tiles,
                                                 .pack_b = {GEMM_NAME(_lines_f32), GEMM_NAME(_lines_bf16)},
                                                 .epilogue = GEMM_EPILOGUE};

@@ -14,15 +14,12 @@
 #include "kernels/gemm_block.h"
 #include "kernels/gemm_words.h"
 
-enum {
-    PANEL = 2 * VF_LANES,
-    M_BLOCK = 266,
-    K_BLOCK = 384,
-    /* aoei_gemm_tier.prefetch_tiles. Fewer tiles are slower if a vector has 8 lanes, and 16 tiles are not faster. */
-    PREFETCH_TILES = VF_LANES == 16  ? 2
-                     : VF_LANES == 8 ? 8
-                                     : 0
-};
+enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
+
+/* aoei_gemm_tier.prefetch_tiles. An instruction set can define another value before it includes this file. */
+#ifndef GEMM_PREFETCH_TILES
+#define GEMM_PREFETCH_TILES 0
+#endif
 
 /* GEMM_LOAD_A(a) loads the words of A for one k, GEMM_A(i) returns word i in all lanes, and GEMM_STEP_ROW(i, b, sum) adds the
  * product of word i and the packed words b to sum. An instruction set can define other versions before it includes this file.
@@ -35,27 +32,28 @@ enum {
 #define GEMM_STEP_ROW(i, b, sum) GEMM_STEP(GEMM_A(i), b, sum)
 #endif
 
-/* Each step of k prefetches a part of the next panel of B into the L2 cache (aoei_gemm_tile.next). A panel of B with K_BLOCK
- * words per column has 48 KB if a vector has 16 lanes, which is the size of the L1 cache of most CPUs or more. B and the next
- * rows of A are then read from the L2 cache, so they are prefetched too: B 16 steps of k before it is used, and A 16 or more
- * steps. With 8 or fewer lanes, a panel fits the L1 cache. */
-#if VF_LANES >= 8
-#define PREFETCH_START(t) const float *next = (t)->next;
+/* Each step of k prefetches the address aoei_gemm_tile.next into the L2 cache. While the last tiles of a packed panel of B are
+ * computed, this address is in the next panel. */
+#if GEMM_PREFETCH_TILES
+#define START_PREFETCH(t) const float *next = (t)->next;
 #define PREFETCH_NEXT(t)                                                                                                       \
     AOEI_PREFETCH(next);                                                                                                       \
-    next += (t)->next_row
+    next += (t)->next_row;
 #else
-#define PREFETCH_START(t)
+#define START_PREFETCH(t)
 #define PREFETCH_NEXT(t)
 #endif
+
+/* A panel of B with K_BLOCK words per column has 48 KB if a vector has 16 lanes, which is the size of the L1 cache of most CPUs
+ * or more. B and the next rows of A are then read from the L2 cache, so they are also prefetched into the L1 cache: B 16 steps
+ * of k before it is used, and A 16 or more steps. With 8 lanes, a panel fits the L1 cache. */
 #if VF_LANES == 16
-#define PREFETCH_PANEL(t, a, b, b_row)                                                                                         \
-    PREFETCH_NEXT(t);                                                                                                          \
+#define PREFETCH_L1(a, b, b_row)                                                                                               \
     AOEI_PREFETCH_L1((b) + 16 * (b_row));                                                                                      \
     AOEI_PREFETCH_L1((b) + 16 * (b_row) + VF_LANES);                                                                           \
-    AOEI_PREFETCH_L1((a) + 16 * GEMM_ROWS)
+    AOEI_PREFETCH_L1((a) + 16 * GEMM_ROWS);
 #else
-#define PREFETCH_PANEL(t, a, b, b_row) PREFETCH_NEXT(t)
+#define PREFETCH_L1(a, b, b_row)
 #endif
 
 #define START(i) vf l##i = start_l, r##i = start_r;
@@ -78,7 +76,7 @@ enum {
         const size_t left = t->columns < VF_LANES ? t->columns : VF_LANES, right = t->columns - left;                          \
         const float *a = t->a, *b = t->b;                                                                                      \
         const size_t b_row = t->b_row;                                                                                         \
-        PREFETCH_START(t)                                                                                                      \
+        START_PREFETCH(t)                                                                                                      \
         const vf start_l = GEMM_START(t, 0), start_r = GEMM_START(t, VF_LANES);                                                \
         AOEI_ROWS_##R(START);                                                                                                  \
         if (!t->first) {                                                                                                       \
@@ -86,7 +84,8 @@ enum {
         }                                                                                                                      \
         for (size_t k = t->K; k > 0; k--) {                                                                                    \
             const vf bl = vf_load(b), br = vf_load(b + VF_LANES);                                                              \
-            PREFETCH_PANEL(t, a, b, b_row);                                                                                    \
+            PREFETCH_NEXT(t)                                                                                                   \
+            PREFETCH_L1(a, b, b_row)                                                                                           \
             GEMM_LOAD_A(a);                                                                                                    \
             AOEI_ROWS_##R(STEP);                                                                                               \
             a += R;                                                                                                            \
