@@ -80,7 +80,7 @@ OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/*/*.c)))
 # Tests declare tags in their first comment lines (tests/README.md). With the thread sanitizer, only tests with the tag
 # `threads` run. With the address sanitizer, tests with the tag `slow` do not run. `make fuzz` builds the fuzz
-# harnesses with sanitizers.
+# harnesses with libFuzzer.
 TAGS ?= $(if $(findstring thread,$(SAN)),threads)
 SKIP ?= $(if $(findstring address,$(SAN)),slow)
 with_tag = $(if $(2),$(shell grep -lE '^( \*|\#) tags:.*\<$(1)\>' /dev/null $(2)))
@@ -89,7 +89,7 @@ TEST_SRC := $(call selected,$(sort $(wildcard tests/unit/*_test.c tests/kernels/
 TEST_BIN := $(TEST_SRC:%.c=$(BUILD)/%)
 CASES := $(patsubst tests/cli/%.sh,%,$(call selected,$(sort $(wildcard tests/cli/*.sh))))
 FUZZ_ALL := $(sort $(wildcard tests/fuzz/*_fuzz.c))
-FUZZ_BIN := $(patsubst %.c,$(BUILD)/%,$(if $(SAN),,$(call selected,$(FUZZ_ALL))))
+FUZZ_BIN := $(patsubst %.c,$(BUILD)/%,$(call selected,$(FUZZ_ALL)))
 LIBFUZZER_BIN := $(FUZZ_ALL:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out $(if $(X86),,%_amx.c),$(wildcard tests/support/*.c))))
 # Local servers for the command-line cases.
