@@ -162,7 +162,7 @@ static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
 static void set_next_panel(aoei_gemm_tile *t, size_t parts, size_t left) {
     t->next = t->b;
     t->next_row = 0;
-    if (left <= parts) {
+    if (parts && left <= parts) {
         t->next_row = ceil_div(t->b_row, parts);
         t->next = t->b + t->b_panel + (parts - left) * t->K * t->next_row;
     }
