@@ -12,7 +12,8 @@ find_missing() { # find_missing PACKAGE...: sets missing to the packages that ar
 }
 
 find_missing "$@"
-# make builds several targets at a time, and apt-get fails if another apt-get is running. File systems without locks are no error.
+# make builds several targets at a time, and apt-get fails if another apt-get is running, so only one instance of this script
+# installs packages at a time. If the file system does not support locks, the script does not wait.
 exec 9<"$0"
 if command -v flock >/dev/null && ! flock -n 9 2>/dev/null; then
     flock 9 2>/dev/null || true

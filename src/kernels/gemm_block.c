@@ -157,8 +157,8 @@ static void run_tile(const work *w, aoei_gemm_tile *t, size_t m, size_t n) {
 }
 
 /* Sets t->next and t->next_row for a tile. left: number of tiles of the panel that have not been computed yet, including this
- * one. The last `parts` tiles of a panel prefetch the next panel, one part each: while they compute, the panel is read from the
- * L3 cache or from memory. The parts are rounded up, so the last one can end after the panel. */
+ * one. The last `parts` tiles of a panel (0: none) prefetch the next panel, one part each: while they compute, the panel is
+ * read from the L3 cache or from memory. The parts are rounded up, so the last one can end after the panel. */
 static void set_next_panel(aoei_gemm_tile *t, size_t parts, size_t left) {
     t->next = t->b;
     t->next_row = 0;
