@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Runs the example commands of README.md without changes. Their training run must improve the correlation.
+# tags: slow
 cp -r "$SRC/examples" examples
 export AOE_MODEL="$SRC/models/aoe-small-en" # the default model, which build/aoe finds without this variable
 mkdir build
