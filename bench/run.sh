@@ -11,9 +11,10 @@ program() { # program NAME TITLE
     "$build/bench/$1_bench"
 }
 
-# encoder OPTION...: measures an encoder in every data type that this build supports.
+# encoder OPTION...: measures an encoder in every data type. Prints the reason if the mode does not support a type, such
+# as int8 in training.
 encoder() {
-    for type in f32 bf16; do
+    for type in f32 bf16 int8; do
         "$build/aoe" bench --dtype $type "$@" 2>"$build/bench/unsupported" || sed 's/^/- /' "$build/bench/unsupported"
     done
 }

@@ -32,6 +32,7 @@ ROOT = HERE.parent.parent
 BUILD = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
 WORK = BUILD / "peers"
 AOE = BUILD / "aoe"
+STARTS = 5  # minimum number of measured cold starts
 PAUSE = 0.25  # seconds before each run, in which the idle threads of other processes stop spinning
 
 # name of the engine -> label in the tables
@@ -150,16 +151,16 @@ class Peers:
         if not quick:
             try:
                 model = self.prepared("bert-base", self.minilm)
-                self.embed_model("BERT-base, random weights", model, [corpus.sentences(400)], [])
+                self.embed_model("BERT-base, random weights", model, [corpus.sentences(400), corpus.abstracts(40)], [])
             except Failed as reason:
                 self.skip("BERT-base", reason)
 
     def embed_model(self, name, model, inputs, lengths):
         """Measures all engines with one model. inputs: files of texts; lengths: tokens of the single texts."""
-        corpus, cosines, starts = self.corpus, {}, {}
+        corpus, cosines = self.corpus, {}
         singles = {n: corpus.single(n) for n in lengths}
         for threads in self.o.threads:
-            workers = self.start(model, threads, starts)
+            workers = self.start(model, threads)
             try:
                 for file in inputs:
                     tokens = corpus.count_tokens(file)
@@ -181,17 +182,15 @@ class Peers:
                 for worker in workers.values():
                     worker.close()
         if lengths:
-            self.cold_start(name, model, starts)
+            self.cold_start(name, model)
 
-    def start(self, model, threads, starts):
-        """Starts a worker for each engine. Adds the times to the first vector to starts."""
+    def start(self, model, threads):
+        """Starts a worker for each engine."""
         workers = {}
         for engine in self.engines():
             try:
                 worker = Worker(self.command(engine, model, threads), threads, WORK / f"{engine}.log")
                 workers[engine] = worker
-                if not engine.startswith("aoe"):
-                    starts.setdefault((engine, threads), []).append(worker.first_ms)
                 self.versions[worker.version.split()[0]] = worker.version
             except (Failed, OSError) as reason:
                 self.skip(ENGINES[engine], reason)
@@ -245,18 +244,18 @@ class Peers:
             self.add(measure="latency", input=name, engine=ENGINES[engine], threads=threads, runs=len(ms),
                      p50_ms=statistics.median(ms), p99_ms=ms[min(len(ms) - 1, int(0.99 * len(ms)))])
 
-    def cold_start(self, name, model, starts):
+    def cold_start(self, name, model):
         """Measures the time from the start of a process to the first vector. Model files are in the page cache."""
+        runs = max(STARTS, self.o.rounds)
         text = WORK / "first.txt"
         text.write_text("a small text to embed\n", encoding="utf-8")
         for threads in self.o.threads:
             for engine in self.engines():
                 if ENGINES[engine] in self.missing:
                     continue
-                times = starts.get((engine, threads), [])
-                runs = self.o.rounds - len(times) if times else 3 * self.o.rounds
+                times = []
                 try:
-                    for _ in range(runs):
+                    for _ in range(1 if self.o.quick else runs):
                         time.sleep(PAUSE)
                         times.append(self.first_vector(engine, model, threads, text))
                 except Failed as reason:
