@@ -175,6 +175,11 @@ static int pack_int8(aoe_model *m, size_t slot, void *memory, aoe_error *err) {
                          "%s: options.dtype int8 does not support linear layers of more than %zu inputs, but '%s' has %zu; use "
                          "f32, bf16 or auto",
                          m->files.dir, AOEI_INT8_MAX_K - n, d.name, d.cols);
+    if (stored && !n) { /* the stored weight is packed without a copy */
+        aoei_weight_pack(m->ctx, AOEI_I8, w, at + aoei_int8_split_bytes(n, d.cols));
+        w->data = NULL;
+        return 0;
+    }
     int8_t *quantized = aoei_malloc_array(d.rows, d.cols + n);
     if (!quantized)
         return aoei_fail_nomem(err, d.rows * (d.cols + n));

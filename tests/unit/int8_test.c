@@ -107,45 +107,71 @@ static void linear_layer(void **state) {
     free(l);
 }
 
-/* The int8 values of the columns of a split channel must add up to the value of the channel in units of the scale. */
+/* ---- rows with split channels */
+
+/* Row 2 is 0, row 3 contains NaN, and row 4 contains infinity in a split channel. */
+enum { ROWS = 5, CHANNELS = 9, FURTHER = 6, SPLIT_CHANNEL = 5 };
+static const uint32_t split_of_column[FURTHER] = {2, 5, 5, 5, 5, 7}; /* channels of the further columns */
+
+/* Sets x to values that bf16 represents, and x16 to the same values. */
+static void fill_rows(float x[ROWS * CHANNELS], aoei_bf16 x16[ROWS * CHANNELS]) {
+    for (size_t i = 0; i < ROWS * CHANNELS; i++)
+        x[i] = i / CHANNELS == 2 ? 0 : sinf((float)(7 * i + 1)) * (i % CHANNELS == SPLIT_CHANNEL ? 5.0f : 1.0f);
+    x[CHANNELS + SPLIT_CHANNEL] = -1000; /* the largest magnitude in units of the number of columns */
+    x[3 * CHANNELS + 8] = NAN;
+    x[4 * CHANNELS + SPLIT_CHANNEL] = -INFINITY;
+    for (size_t i = 0; i < ROWS * CHANNELS; i++) {
+        x16[i] = aoei_bf16_from_f32(x[i]);
+        x[i] = aoei_bf16_to_f32(x16[i]);
+    }
+}
+
+/* Checks one quantized row [CHANNELS + FURTHER] of x [CHANNELS] with its scale. */
+static void check_split_row(const aoei_int8_split *split, const float *x, const int8_t *row, float scale) {
+    float most = 0;
+    int sum[CHANNELS];
+    for (size_t k = 0; k < CHANNELS; k++) {
+        most = fmaxf(most, fabsf(x[k]) * split->factors[k]);
+        sum[k] = row[k];
+    }
+    for (size_t i = 0; i < FURTHER; i++)
+        sum[split_of_column[i]] += row[CHANNELS + i];
+    assert_true(scale == most / 127.0f);
+    for (size_t k = 0; k < CHANNELS; k++)
+        assert_true(fabsf((float)sum[k] * scale - x[k]) <= 0.501f * scale);
+}
+
+/* The int8 values of the columns of a split channel must add up to the value of the channel in units of the scale, for inputs
+ * of both types in every tier. A component that is NaN or infinite must make the scale of its row NaN, and must not change
+ * other rows. */
 static void split_channels(void **state) {
     (void)state;
-    enum { CHANNELS = 9, FURTHER = 6 };
     static const float columns[CHANNELS] = {1, 1, 2, 1, 1, 5, 1, 2, 1};
-    static const uint32_t channels[FURTHER] = {2, 5, 5, 5, 5, 7};
-    float x[3 * CHANNELS];
+    float x[ROWS * CHANNELS];
+    aoei_bf16 x16[ROWS * CHANNELS];
     void *description = aoei_aligned(aoei_int8_split_bytes(FURTHER, CHANNELS));
     assert_non_null(description);
     aoei_int8_split *split = aoei_int8_split_create(description, FURTHER, CHANNELS);
     memcpy(split->factors, columns, sizeof columns);
     aoei_int8_split_complete(split, CHANNELS);
     assert_true(split->parts == FURTHER + 3);
-    assert_memory_equal(split->channels, channels, sizeof channels);
-    for (size_t i = 0; i < 3 * CHANNELS; i++)
-        x[i] = sinf((float)(7 * i + 1)) * (i % CHANNELS == 5 ? 5.0f : 1.0f) * (i < 2 * CHANNELS ? 1.0f : 0.0f);
-    x[CHANNELS + 5] = -1000; /* the largest magnitude in units of the number of columns */
-    aoe_context *ctx = tiny_context(2);
-    float *memory = aoei_aligned(aoei_int8_rows_bytes(3, CHANNELS + FURTHER));
-    assert_non_null(memory);
-    const aoei_tensor q = aoei_quantize_rows(ctx, aoei_tensor_wrap(x, 3, CHANNELS), split, aoei_tensor_wrap(memory, 1, 1));
-    assert_true(q.cols == CHANNELS + FURTHER && q.rows == 3);
-    for (size_t r = 0; r < 3; r++) {
-        const int8_t *row = aoei_tensor_at(q, r, 0);
-        float most = 0;
-        int sum[CHANNELS];
-        for (size_t k = 0; k < CHANNELS; k++) {
-            most = fmaxf(most, fabsf(x[r * CHANNELS + k]) * split->factors[k]);
-            sum[k] = row[k];
-        }
-        for (size_t i = 0; i < FURTHER; i++)
-            sum[channels[i]] += row[CHANNELS + i];
-        assert_true(q.scale[r] == most / 127.0f);
-        for (size_t k = 0; k < CHANNELS; k++)
-            assert_true(fabsf((float)sum[k] * q.scale[r] - x[r * CHANNELS + k]) <= 0.501f * q.scale[r]);
+    assert_memory_equal(split->channels, split_of_column, sizeof split_of_column);
+    fill_rows(x, x16);
+    for (int i = 0; i < 2 * ((int)test_best_tier() + 1); i++) {
+        aoe_context *ctx = test_context((aoei_tier)(i / 2), 2);
+        float *memory = aoei_aligned(aoei_int8_rows_bytes(ROWS, CHANNELS + FURTHER));
+        assert_non_null(memory);
+        const aoei_tensor in =
+            i % 2 ? aoei_tensor_wrap_typed(AOEI_BF16, x16, NULL, ROWS, CHANNELS) : aoei_tensor_wrap(x, ROWS, CHANNELS);
+        const aoei_tensor q = aoei_quantize_rows(ctx, in, split, aoei_tensor_wrap(memory, 1, 1));
+        assert_true(q.cols == CHANNELS + FURTHER && q.rows == ROWS);
+        for (size_t r = 0; r < 3; r++)
+            check_split_row(split, x + r * CHANNELS, aoei_tensor_at(q, r, 0), q.scale[r]);
+        assert_true(isnan(q.scale[3]) && isnan(q.scale[4]));
+        aoei_aligned_free(memory);
+        aoe_context_destroy(ctx);
     }
-    aoei_aligned_free(memory);
     aoei_aligned_free(description);
-    aoe_context_destroy(ctx);
 }
 
 /* ---- models */
