@@ -430,6 +430,9 @@ typedef struct aoe_model_info {
     const char *prompt;          /* prompt template, owned by the model; "": no prompt */
     int normalize;               /* 1: embeddings are scaled to unit L2 norm */
     aoe_dtype dtype;             /* data type in use, never AUTO */
+    const char *computed;  /* data types of the operations: "f32", "bf16" or, with int8, the type of linear layers and that
+                              of the other operations: "int8 and f32" or "int8 and bf16"; static string */
+    const char *tier;      /* CPU tier (instruction set) in use, for example "avx2"; static string */
     const char *storage;   /* stored type of the weights: "F32", "F16", "BF16", "I8" (int8 matrices, float32 vectors), the same
                               with int5 token embeddings: "I8, token embeddings I5", or "mixed"; static string */
     const char *tokenizer; /* kind of the tokenizer, for example "WordPiece"; static string; NULL: no tokenizer */

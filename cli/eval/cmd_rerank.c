@@ -155,8 +155,10 @@ static int run_job(job *j, const char *folder) {
     aoe_rerank_result result;
     aoe_error err;
     o->model.o.cross_encoder = 1;
-    if (cli_session_open(&j->session, &o->general, &o->model) ||
-        (o->class_name && cli_session_find_class(&o->r.score_class, &j->session, o->class_name)) || open_first(j) ||
+    if (cli_session_open(&j->session, &o->general, &o->model))
+        return 1;
+    cli_session_describe(&j->session);
+    if ((o->class_name && cli_session_find_class(&o->r.score_class, &j->session, o->class_name)) || open_first(j) ||
         (o->output && cli_file_open(&j->out, o->output)))
         return 1;
     o->r.write = o->output ? write_run : NULL;

@@ -188,7 +188,8 @@ static void print_table(const char *dir, const aoe_model *model, const aoe_model
         cli_table_cell(&t, "rank %zu, alpha %g, dropout %g: %s", m->lora_r, m->lora_alpha, m->lora_dropout, m->lora_targets);
     }
     pair(&t, "stored as", m->storage);
-    pair(&t, "computed in", cli_dtype_name(m->dtype));
+    pair(&t, "computed in", m->computed);
+    pair(&t, "CPU tier", m->tier);
     pair(&t, "tokenizer", m->tokenizer ? m->tokenizer : "none");
     if (o->classes) {
         cli_table_cell(&t, "cross-encoder");
@@ -269,6 +270,7 @@ static void print_json(const char *dir, const aoe_model *model, const aoe_model_
     }
     set_text(j, "storage", m->storage);
     set_text(j, "dtype", cli_dtype_name(m->dtype));
+    set_text(j, "tier", m->tier);
     set_text(j, "tokenizer", m->tokenizer);
     if (o->classes) {
         set_size(j, "outputs", o->classes);

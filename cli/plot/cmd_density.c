@@ -163,7 +163,11 @@ static int fill_model(job *j, size_t i) {
     column *c = &j->column[i];
     m.dir = j->o->models.n ? j->o->models.dir[i] : NULL;
     c->value = new_doubles(j->n);
-    int failed = cli_session_open(&s, &j->o->plot.general, &m) || embed_pairs(j, &s, c->value);
+    int failed = cli_session_open(&s, &j->o->plot.general, &m);
+    if (!failed) {
+        cli_session_describe(&s);
+        failed = embed_pairs(j, &s, c->value);
+    }
     if (!failed && !j->o->models.n) {
         const char *const dir = s.dir;
         j->label = cli_picture_labels(&dir, 1);

@@ -67,6 +67,7 @@ static int run_similarity(cli_session *s, const options *o, const cli_args *args
     aoe_text texts[2] = {aoe_text_of(args->operand[0]), aoe_text_of(args->operand[1])};
     if (cli_session_open(s, &o->general, &o->model))
         return 1;
+    cli_session_describe(s);
     cli_session_warn_similarity(s);
     float *vectors = cli_realloc(NULL, 2 * aoe_model_dims(s->model) * sizeof *vectors);
     int code;

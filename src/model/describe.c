@@ -41,9 +41,9 @@ static const char *dtype_reason(const aoe_model *m, char *buf, size_t size) {
 }
 
 /* Returns a text with the reason for the choice of the CPU tier. The text is a static string or is written to buf[size]. */
-static const char *tier_reason(char *buf, size_t size) {
+static const char *tier_reason(const aoe_model *m, char *buf, size_t size) {
     const char *limit = getenv("AOE_CPU");
-    if (!limit || !*limit)
+    if (!limit || m->ctx->tier == aoei_cpu_detect())
         return "highest of this CPU";
     snprintf(buf, size, "AOE_CPU=%s", limit);
     return buf;
@@ -53,9 +53,7 @@ void aoe_model_describe(const aoe_model *m, char *text, size_t size) {
     if (!m || !text)
         return;
     char pooling[64], dtype[64], tier[64];
-    const int bf16 = m->type == AOEI_BF16;
-    const char *type = m->int8 ? (bf16 ? "int8 and bf16" : "int8 and f32") : (bf16 ? "bf16" : "f32");
     snprintf(text, size, "pooling: %s (%s); dtype: %s (%s); CPU tier: %s (%s)", aoe_pooling_name(m->settings.pooling),
-             pooling_reason(m, pooling, sizeof pooling), type, dtype_reason(m, dtype, sizeof dtype),
-             aoei_tier_name(m->ctx->tier), tier_reason(tier, sizeof tier));
+             pooling_reason(m, pooling, sizeof pooling), aoei_model_computed(m), dtype_reason(m, dtype, sizeof dtype),
+             aoei_tier_name(m->ctx->tier), tier_reason(m, tier, sizeof tier));
 }

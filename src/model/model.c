@@ -9,6 +9,7 @@
 #include "encoder/classification_head.h"
 #include "encoder/slots.h"
 #include "base/alloc.h"
+#include "base/cpu.h"
 #include "modeldir/cross_encoder.h"
 #include "nn/dtype.h"
 
@@ -54,6 +55,11 @@ void aoei_model_describe_modules(aoe_model *m) {
         snprintf(m->modules_text + at, sizeof m->modules_text - at, "%sminus the empty prompt", at ? ", " : "");
 }
 
+const char *aoei_model_computed(const aoe_model *m) {
+    const int bf16 = m->type == AOEI_BF16;
+    return m->int8 ? (bf16 ? "int8 and bf16" : "int8 and f32") : (bf16 ? "bf16" : "f32");
+}
+
 void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
     if (!m || !info)
         return;
@@ -77,6 +83,8 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .prompt = m->settings.prompt,
         .normalize = m->settings.normalize,
         .dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type),
+        .computed = aoei_model_computed(m),
+        .tier = aoei_tier_name(m->ctx->tier),
         .storage = m->files.storage,
         .tokenizer = m->tokenizer ? aoe_tokenizer_kind(m->tokenizer) : NULL,
         .dropout = c->hidden_dropout,

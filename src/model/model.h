@@ -67,5 +67,6 @@ struct aoe_model {
 
 /* Sets m->modules_text to the description of the modules in m->config. */
 void aoei_model_describe_modules(aoe_model *m);
+const char *aoei_model_computed(const aoe_model *m); /* returns aoe_model_info.computed */
 
 #endif

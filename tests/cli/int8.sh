@@ -13,7 +13,7 @@ sed -n 3p one.tsv >third.tsv
 sed -n 3p texts.txt | "$AOE" embed -q -m model --dtype int8 --format tsv | cmp - third.tsv
 "$AOE" embed -q -m model --dtype f32 --format tsv texts.txt >f32.tsv
 cmp -s f32.tsv one.tsv || echo "int8 and f32 differ"
-"$AOE" info model --dtype int8 | grep 'computed in'
+"$AOE" info model --dtype int8 | sed -n 's/^computed in  *int8 and [a-z0-9]*$/computed in int8 and TYPE/p'
 "$AOE" info model --dtype int8 --json | grep -o '"dtype":"[a-z0-9]*"'
 
 echo "stored as int8"
@@ -26,7 +26,8 @@ cmp small.tsv large.tsv
 
 echo "other commands"
 printf 'a dog\ta cat\nthe cat\tthe old cat\n' >pairs.tsv
-"$AOE" similarity -q -m model --dtype int8 "a dog" "a dog" | head -1
+"$AOE" similarity -m model --dtype int8 "a dog" "a dog" 2>messages | head -1
+grep -c '; dtype: int8 and [a-z0-9]* (option); CPU tier: ' messages
 "$AOE" bench -q --shape bert-tiny --texts 2 --length 8 --runs 5 --dtype int8 --json | grep -o '"dtype":"[a-z0-9]*"'
 
 echo "rejected"
