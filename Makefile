@@ -227,7 +227,7 @@ demo: all ## installs missing packages, builds, fine-tunes and evaluates the def
 
 aoe-check: $(BUILD)/aoe-check ## builds a program that compares every kernel with a reference and measures its speed
 
-check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## installs missing packages, builds, runs all tests
+check: all $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(if $(SAN),,$(BUILD)/aoe-check) $(EXAMPLE_BIN) header symbols ## installs missing packages, builds, runs all tests
 	@BUILD=$(BUILD) SAN=$(SAN) EMULATOR="$(EMULATOR)" CASES="$(or $(CASES),none)" tests/run.sh $(TEST_BIN) $(FUZZ_BIN)
 
 fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, runs each for FUZZ_SECONDS (60)
