@@ -36,7 +36,8 @@ fails "$AOE" pretrain -q -m start -d no_texts.tsv -o other
 test ! -e other
 # A run with very few steps must print a note.
 "$AOE" pretrain -m start -d texts.txt --held-out 0 --batch-size 400 -o few 2>&1 >/dev/null | grep 'only'
-"$AOE" pretrain -m start -d texts.txt --held-out 0 --max-steps 1 -o one 2>&1 | sed 's/ in [0-9]* s;/;/; s/dtype: .*/dtype: .../'
+# A step that takes long prints a line of progress.
+"$AOE" pretrain -m start -d texts.txt --held-out 0 --max-steps 1 -o one 2>&1 | sed 's/ in [0-9]* s;/;/; s/dtype: .*/dtype: .../; /^pretraining 1\/1 /d'
 # All examples have the same query, so each batch contains only one example. There must be a warning.
 awk 'BEGIN { print "query\tpositive"; for (i = 0; i < 100; i++) print "the same\t" i " of many" }' >same.tsv
 "$AOE" train -m start -d same.tsv -o narrow --max-steps 1 2>&1 >/dev/null | grep '^aoe: warning'
