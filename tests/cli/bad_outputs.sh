@@ -41,7 +41,7 @@ full() { # full ARGUMENT...: expects an error with stdout on a full device
 full embed -q -m model text.txt
 full embed -q -m model --format npy text.txt
 full tokenize -m model text.txt
-full similarity -m model a b
+full similarity -q -m model a b
 full info model
 full eval sts -q -m model data.tsv
 full help

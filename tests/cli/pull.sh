@@ -45,7 +45,7 @@ echo
 for file in model.safetensors config.json tokenizer.json 1_Pooling/config.json; do
     [ ! -e hub/acme/tiny/$file ] || cmp hub/acme/tiny/$file first/hub/models--acme--tiny/snapshots/$commit/$file
 done
-"$AOE" similarity -m acme/tiny@main 'a plane' 'a plane'
+"$AOE" similarity -q -m acme/tiny@main 'a plane' 'a plane'
 "$AOE" models
 "$AOE" models --json | sed 's/"bytes":[0-9]*/"bytes":N/; s|"directory":"[^"]*|"directory":"D|'
 echo "a second time, nothing is downloaded"
@@ -182,7 +182,7 @@ sed 's|"base_model_name_or_path":.*|"base_model_name_or_path": "acme/tiny",|' hu
 mv new hub/acme/lora/adapter_config.json
 cache lora
 "$AOE" pull -q acme/lora | sed "s|$PWD/||"
-"$AOE" similarity -m acme/lora 'a plane' 'a plane'
+"$AOE" similarity -q -m acme/lora 'a plane' 'a plane'
 "$AOE" models | cut -c1-40
 kill "$server"
 wait "$server"
