@@ -22,6 +22,8 @@
 #include "../support/series.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/context.h"
+#include "base/cpu.h"
 #include "nn/gemm.h"
 
 enum { SIDES = 3, AOE = 0, MATMUL = 1, INNER_PRODUCT = 2, MAX_CALLS = 64 };
@@ -399,9 +401,14 @@ static int measure(run *r) {
     printf("%-4s %-14s %35s %35s\n", "", "", "aoe ----------------------------", "oneDNN -------------------------");
     printf("%-4s %-14s %9s %9s %8s %6s %9s %9s %8s %6s %6s\n", "type", "MxNxK", "fastest", "median ms", "GFLOP/s", "peak",
            "fastest", "median ms", "GFLOP/s", "peak", "ratio");
-    for (int bf16 = 1; bf16 >= 0; bf16--)
-        if ((!r->o->type || !strcmp(r->o->type, bf16 ? "bf16" : "f32")) && measure_type(r, bf16))
+    for (int bf16 = 1; bf16 >= 0; bf16--) {
+        if (r->o->type && strcmp(r->o->type, bf16 ? "bf16" : "f32") != 0)
+            continue;
+        if (bf16 && !aoei_tier_bf16(r->ctx->tier)) /* oneDNN has no bf16 matmul for this CPU */
+            printf("bf16 is not measured: CPU tier %s has no bf16 instructions\n", aoe_context_tier(r->ctx));
+        else if (measure_type(r, bf16))
             return 1;
+    }
     return 0;
 }
 
