@@ -129,16 +129,16 @@ static void fill_rows(float x[ROWS * CHANNELS], aoei_bf16 x16[ROWS * CHANNELS]) 
 /* Checks one quantized row [CHANNELS + FURTHER] of x [CHANNELS] with its scale. */
 static void check_split_row(const aoei_int8_split *split, const float *x, const int8_t *row, float scale) {
     float most = 0;
-    int sum[CHANNELS];
+    float sum[CHANNELS];
     for (size_t k = 0; k < CHANNELS; k++) {
         most = fmaxf(most, fabsf(x[k]) * split->factors[k]);
-        sum[k] = row[k];
+        sum[k] = (float)row[k];
     }
     for (size_t i = 0; i < FURTHER; i++)
-        sum[split_of_column[i]] += row[CHANNELS + i];
+        sum[split_of_column[i]] += (float)row[CHANNELS + i];
     assert_true(scale == most / 127.0f);
     for (size_t k = 0; k < CHANNELS; k++)
-        assert_true(fabsf((float)sum[k] * scale - x[k]) <= 0.501f * scale);
+        assert_true(fabsf(sum[k] * scale - x[k]) <= 0.501f * scale);
 }
 
 /* The int8 values of the columns of a split channel must add up to the value of the channel in units of the scale, for inputs
