@@ -20,6 +20,7 @@
 #else
 #define TEST_SANITIZED 0
 #endif
+/* 1: the tests are compiled with the thread sanitizer. */
 #ifdef __SANITIZE_THREAD__
 #define TEST_SANITIZES_THREADS 1
 #else
