@@ -71,7 +71,10 @@ static const cli_command program = {
                 "examples (without -m, the model in $AOE_MODEL or the model installed with aoe is used):\n"
                 "  aoe similarity 'A plane is taking off.' 'An aircraft departs.'\n"
                 "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
-                "  aoe eval sts -m model examples/test.tsv\n",
+                "  aoe eval sts -m model examples/test.tsv\n\n"
+                "environment:\n"
+                "  AOE_MODEL             model that is used without -m\n"
+                "  AOE_CPU               highest CPU tier (instruction set) to use, for example avx2\n",
     CHILDREN(top_commands)};
 
 /* Opens /dev/null for each standard file descriptor (stdin, stdout, stderr) that is closed. Otherwise the next file that is

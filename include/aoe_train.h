@@ -516,7 +516,8 @@ AOE_API int aoe_train_check_data(aoe_context *ctx, const aoe_train_options *AOE_
  * memory for the texts of the training files, for a teacher and its vectors, for a generator, and for the copies of embeddings
  * that Matryoshka losses and losses of layers use is not included. */
 typedef struct aoe_memory_plan {
-    aoe_dtype dtype; /* data type of activations and packed copies */
+    aoe_dtype dtype; /* data type of activations and packed copies; AOE_DTYPE_INT8 is only for inference: the fields for
+                        training are then those of training in the data type of the other operations */
     /* inference */
     size_t weights;     /* memory-mapped weights */
     size_t packed;      /* copies of weights in the layout of the kernels */

@@ -49,9 +49,9 @@
     {                                                                                                                          \
         .name = "dtype", .kind = CLI_CHOICE, .value = "TYPE", target, .choices = CLI_CHOICES("auto", "f32", "bf16", "int8"),   \
         .noun = "data type",                                                                                                   \
-        .help =                                                                                                                \
-            "data type of computation: f32, bf16, int8 (only linear layers of transformers, only for inference; the other "    \
-            "operations use auto), or auto (bf16 if the CPU has bf16 instructions, otherwise f32)"                             \
+        .help = "data type of computation: f32, bf16, int8 (only for inference; linear layers of transformers, except those "  \
+                "of attention values; other operations use auto), or auto (bf16 if the CPU has bf16 instructions, otherwise "  \
+                "f32)"                                                                                                         \
     }
 #define CLI_OPTION_EMBEDDING_STORAGE(target)                                                                                   \
     {                                                                                                                          \

@@ -124,6 +124,11 @@ static const struct {
 };
 enum { N_PARTS = sizeof parts / sizeof *parts, FIRST_TRAINING_PART = 3 };
 
+/* Returns the number of rows of the plan. int8 is only for inference, so a plan for int8 has no rows for training. */
+static size_t part_count(const aoe_memory_plan *plan) {
+    return plan->dtype == AOE_DTYPE_INT8 ? FIRST_TRAINING_PART : N_PARTS;
+}
+
 static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
     size_t bytes;
     memcpy(&bytes, (const char *)plan + parts[i].offset, sizeof bytes);
@@ -138,7 +143,7 @@ static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *
     cli_table_cell(t, "  computation");
     cli_table_cell(t, "%s", cli_dtype_name(plan->dtype));
     pair(t, " inference", "");
-    for (size_t i = 0; i < N_PARTS; i++) {
+    for (size_t i = 0; i < part_count(plan); i++) {
         if (i == FIRST_TRAINING_PART)
             pair(t, " training",
                  !plan->frozen       ? ""
@@ -232,7 +237,7 @@ static json_t *plan_json(const aoe_memory_plan *plan, const options *o) {
     set_text(p, "dtype", cli_dtype_name(plan->dtype));
     if (o->lora.r)
         set_size(p, "lora_r", o->lora.r);
-    for (size_t i = 0; i < N_PARTS; i++)
+    for (size_t i = 0; i < part_count(plan); i++)
         set_size(p, parts[i].key, part_bytes(plan, i));
     return p;
 }

@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "create/convert.h"
 #include "create/flow_fit.h"
+#include "model/describe.h"
 #include "model/extra_layers.h"
 #include "model/open.h"
 #include "model/save.h"
@@ -184,6 +185,8 @@ static int embed_files(flow_job *j, const char *from, aoe_error *err) {
     m->settings.truncate_dim = 0; /* the flow is applied to the complete embeddings */
     if (!(rc = check_model(j, m, from, err)))
         rc = aoe_embedder_create(&j->embedder, m, &e, err);
+    if (!rc)
+        aoei_model_log_description(m);
     if (!rc && !(j->info = aoei_malloc_array(BATCH, sizeof *j->info)))
         rc = aoei_fail_nomem(err, BATCH * sizeof *j->info);
     for (size_t i = 0; i < j->o->n_texts && !rc; i++)

@@ -19,6 +19,7 @@
 #include "base/options.h"
 #include "base/path.h"
 #include "create/convert.h"
+#include "model/describe.h"
 #include "model/extra_layers.h"
 #include "model/open.h"
 #include "model/save.h"
@@ -178,6 +179,8 @@ static int compute_moments(whitening *w, const char *from, aoe_error *err) {
                        aoei_settings_has_flow(&m->settings) ? "flow" : "dense layer");
     if (!rc)
         rc = aoe_embedder_create(&w->embedder, m, &e, err);
+    if (!rc)
+        aoei_model_log_description(m);
     if (!rc)
         rc = moments_create(&w->moments, D, err);
     w->vectors = rc ? NULL : aoei_malloc_array(BATCH, D * sizeof *w->vectors);

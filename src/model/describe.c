@@ -2,12 +2,15 @@
  * Implements aoe_model_describe, which writes one line about a model. The line contains the pooling, the data type and the CPU
  * tier, and the reason for each of these three choices. The CPU tier is the instruction set that was selected at run time.
  */
+#include "model/describe.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "base/cpu.h"
+#include "base/log.h"
 #include "encoder/arch.h"
 #include "model/model.h"
 
@@ -56,4 +59,10 @@ void aoe_model_describe(const aoe_model *m, char *text, size_t size) {
     snprintf(text, size, "pooling: %s (%s); dtype: %s (%s); CPU tier: %s (%s)", aoe_pooling_name(m->settings.pooling),
              pooling_reason(m, pooling, sizeof pooling), aoei_model_computed(m), dtype_reason(m, dtype, sizeof dtype),
              aoei_tier_name(m->ctx->tier), tier_reason(m, tier, sizeof tier));
+}
+
+void aoei_model_log_description(const aoe_model *m) {
+    char text[512];
+    aoe_model_describe(m, text, sizeof text);
+    aoei_log_write(&m->ctx->log, AOE_LOG_INFO, "%s", text);
 }

@@ -17,6 +17,7 @@
 #include "modeldir/peft.h"
 #include "train/checkpoint.h"
 #include "train/schedule.h"
+#include "model/describe.h"
 #include "model/lora_options.h"
 #include "model/open.h"
 #include "model/weight_view.h"
@@ -271,13 +272,6 @@ static int open_base(aoei_trainer *t, const char *checkpoint, aoe_error *err) {
     return code;
 }
 
-/* Logs the pooling, the data type and the instruction set. */
-static void log_settings(const aoei_trainer *t) {
-    char text[512];
-    aoe_model_describe(t->base, text, sizeof text);
-    aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s", text);
-}
-
 /* Logs a warning if sentence-transformers does not support the pooling or a module of the model that will be saved. */
 static void log_limitation(aoei_trainer *t) {
     char text[512];
@@ -327,7 +321,7 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
         code = open_base(t, checkpoint, err);
     if (!code) {
         t->resumed = checkpoint != NULL;
-        log_settings(t);
+        aoei_model_log_description(t->base);
         code = load_task(t, err);
     }
     if (!code) {

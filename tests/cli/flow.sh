@@ -23,7 +23,7 @@ done
 cut -f 2 "$pairs" | sed 1d >plain.txt
 tiny_model layers --layers 2
 "$AOE" flow -m layers plain.txt -o paper --pooling layer1-last-avg --max-length 64 --levels 2 --depth 1 --width 8 --epochs 2 \
-    --batch-size 100 --lr 5e-4 --seed 3 2>&1 | sed 's/; .* bits/; B bits/; s/component, .*/component/'
+    --batch-size 100 --lr 5e-4 --seed 3 2>&1 | sed '/^pooling: /d; s/; .* bits/; B bits/; s/component, .*/component/'
 tr -d ' \n' <paper/2_Flow/config.json; echo
 tr -d ' \n' <paper/aoe.json | grep -o '"texts":[0-9]*,"examples":[0-9]*,"epochs":[0-9]*,"batch_size":[0-9]*,"lr":[0-9.]*,"seed":[0-9]*'
 # A folder of SentEval's STS data.

@@ -30,6 +30,10 @@ printf 'a dog\ta cat\nthe cat\tthe old cat\n' >pairs.tsv
 grep -c '; dtype: int8 and [a-z0-9]* (option); CPU tier: ' messages
 "$AOE" bench -q --shape bert-tiny --texts 2 --length 8 --runs 5 --dtype int8 --json | grep -o '"dtype":"[a-z0-9]*"'
 
+echo "memory plan without training"
+"$AOE" info model --dtype int8 --plan --texts 8 --length 16 | tail -n 6 | sed 's/  *[0-9.]* MiB/ N MiB/; s/ *$//'
+"$AOE" info model --dtype int8 --plan --texts 8 --length 16 --json | grep -o '"plan":{.*' | sed 's/:[1-9][0-9]*/:N/g'
+
 echo "rejected"
 printf 'text1\ttext2\tlabel\na dog\ta cat\t1\nthe cat\tthe old cat\t0\n' >train.tsv
 fails "$AOE" train -q -m model -d train.tsv --dtype int8 -o trained

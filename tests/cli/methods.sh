@@ -99,7 +99,7 @@ trains ct-in-batch "$pairs" --epochs 2 --batch-size 64 --lr 2e-3
 "$AOE" train -q -m start -d "$pairs" -o sizes --matryoshka 32,16:0.5,8 --matryoshka-per-step 2 -t 1 --max-steps 2 >/dev/null
 tr -d ' \n' <sizes/aoe.json | grep -o '"matryoshka":.*"matryoshka_per_step":2'
 "$AOE" train -q -m start -d "$pairs" -o sizes --force --matryoshka 8 -t 1 --max-steps 1 >/dev/null
-"$AOE" whiten -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'
+"$AOE" whiten -q -m start "$pairs" -o whitened --json | sed 's/"variance_kept":.*/"variance_kept":S}/'
 "$AOE" whiten -q -m start "$pairs" nli.tsv -k 8 -o small
 "$AOE" info small | grep -E '^(modules|embedding|pooling)' | sed 's/  */ /g'
 rejected() { # rejected OPTION...: expects a usage error: exit code 2
