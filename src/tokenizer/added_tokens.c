@@ -134,7 +134,7 @@ int aoei_added_tokens_add(aoei_added_tokens *a, const aoei_vocab *v, const char 
     char *copy = aoei_strndup(content, len);
     if (!copy)
         return aoei_fail_nomem(err, len);
-    int rc = aoei_trie_add(&a->by_content, content, len, (int32_t)a->n, 0, NULL, err);
+    int rc = aoei_trie_add(&a->by_content, content, len, (int32_t)a->n, 0, err);
     if (rc) {
         aoei_free(copy);
         return rc;
@@ -193,7 +193,7 @@ static int add_pattern(aoei_patterns *p, const char *s, size_t len, size_t token
     p->n_starts += !p->starts[first];
     p->starts[first] = 1;
     p->only_start = first;
-    return aoei_trie_add(&p->trie, s, len, (int32_t)token, 1, NULL, err);
+    return aoei_trie_add(&p->trie, s, len, (int32_t)token, 1, err);
 }
 
 /* Adds the content of token i, normalized by n, to `patterns`. `form` is a buffer. */

@@ -61,7 +61,7 @@ static uint32_t descend(const aoei_trie *t, uint32_t node, const char *s, size_t
 /* Returns the id of the token for the character s[0, len). The token includes b->prefix unless the character is the first of
  * its word, and b->suffix if the character is the last. Returns -1 if the vocabulary does not contain the token. */
 static int32_t character_id(const aoei_bpe *b, const char *s, size_t len, int first, int last) {
-    const aoei_trie *t = &b->vocab.trie;
+    const aoei_trie *t = &b->trie;
     uint32_t node = AOEI_TRIE_ROOT;
     if (!t->edge)
         return -1;
@@ -303,7 +303,7 @@ static int encode_part(const aoei_bpe *b, const char *s, size_t start, size_t en
 /* Returns the id of the token that equals the word s[0, len), or -1 if the word is not a token. If b->raw_bytes is 1, the bytes
  * of the word are mapped to letters for the comparison. */
 static int32_t whole_word(const aoei_bpe *b, const char *s, size_t len) {
-    const aoei_trie *t = &b->vocab.trie;
+    const aoei_trie *t = &b->trie;
     uint32_t node = AOEI_TRIE_ROOT;
     if (!b->raw_bytes || !t->edge)
         return aoei_trie_find(t, s, len);

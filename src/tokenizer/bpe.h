@@ -30,6 +30,7 @@ typedef struct aoei_merge_table {
 
 typedef struct aoei_bpe {
     aoei_vocab vocab;        /* vocabulary; owned */
+    aoei_trie trie;          /* the tokens of the vocabulary; owned */
     aoei_merge_table merges; /* merges of all pairs of ids; owned */
     int byte_fallback;       /* 1: a character without a token is encoded as byte tokens such as <0x41> */
     int fuse_unk;            /* 1: consecutive unknown characters become one unknown token */

@@ -53,19 +53,13 @@ static int fail_missing(const aoei_bpe *b, size_t rank, aoe_text left, aoe_text 
 /* Returns the id of the concatenation of left and right, or -1 if it is not a token. Vocabularies are written in the order of
  * their merges, so `guess`, the id after the previous merged token, is nearly always correct and avoids a search. */
 static int32_t merged_id(const aoei_bpe *b, int32_t guess, aoe_text left, aoe_text right) {
-    const aoei_trie *t = &b->vocab.trie;
     const aoe_text likely = aoei_vocab_token(&b->vocab, guess);
     const char *rest = right.data + b->prefix_len;
     const size_t n = right.len - b->prefix_len;
-    if (n == 0)
-        return aoei_vocab_id(&b->vocab, left.data, left.len);
     if (likely.data && likely.len == left.len + n && memcmp(likely.data, left.data, left.len) == 0 &&
         memcmp(likely.data + left.len, rest, n) == 0)
         return guess;
-    uint32_t node = aoei_trie_node(t, left.data, left.len);
-    for (size_t i = 0; i < n && node; i++)
-        node = aoei_trie_step(t, node, (unsigned char)rest[i]);
-    return node & AOEI_TRIE_END ? aoei_trie_value(t, node) : -1;
+    return aoei_vocab_joined_id(&b->vocab, left, (aoe_text){rest, n});
 }
 
 /* Adds the merge of `left` and `right`. On entry, *last is the id of the token that the previous merge forms; on return, it is
@@ -139,9 +133,12 @@ static void find_bytes(aoei_bpe *b) {
 }
 
 static int finish(aoei_bpe *b, aoe_error *err) {
+    const int rc = aoei_vocab_fill_trie(&b->vocab, &b->trie, err);
+    if (rc)
+        return rc;
     find_bytes(b);
     if (b->prefix_len)
-        b->prefix_node = aoei_trie_node(&b->vocab.trie, b->prefix, b->prefix_len);
+        b->prefix_node = aoei_trie_node(&b->trie, b->prefix, b->prefix_len);
     return aoei_word_cache_create(&b->cache, err);
 }
 
@@ -263,6 +260,7 @@ void aoei_bpe_set_space(aoei_bpe *b, const char *letter) {
 
 void aoei_bpe_free(aoei_bpe *b) {
     aoei_vocab_free(&b->vocab);
+    aoei_trie_free(&b->trie);
     aoei_free(b->merges.slot);
     aoei_free(b->prefix);
     aoei_free(b->suffix);

@@ -149,11 +149,7 @@ static int has_character(const aoei_token_subset *s, const char *c, size_t len, 
     const aoei_wordpiece *w = &s->t->model.wordpiece;
     if (s->t->model.type != AOEI_SUBWORD_WORDPIECE || first)
         return aoei_vocab_id(vocab_of(s), c, len) >= 0;
-    uint32_t node = w->continuation;
-    for (size_t i = 0; i < len; i++)
-        if (!(node = aoei_trie_step(&w->vocab.trie, node, (unsigned char)c[i])))
-            return 0;
-    return (node & AOEI_TRIE_END) != 0;
+    return aoei_vocab_joined_id(&w->vocab, (aoe_text){w->prefix, w->prefix_len}, (aoe_text){c, len}) >= 0;
 }
 
 /* Returns 1 if the token can be divided into tokens of single characters, or if texts can be encoded without it anyway. */

@@ -54,7 +54,7 @@ static aoei_trie_edge *edge_of(const aoei_trie *t, uint32_t key) {
     return &t->edge[i];
 }
 
-int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, int32_t *before, aoe_error *err) {
+int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, aoe_error *err) {
     uint32_t node = AOEI_TRIE_ROOT, last = 0;
     for (size_t i = 0; i < len; i++) {
         last = node << 8 | (unsigned char)key[i];
@@ -68,8 +68,6 @@ int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int 
         }
     }
     const int known = (node & AOEI_TRIE_END) != 0;
-    if (before)
-        *before = known ? aoei_trie_value(t, node) : -1;
     if (len == 0 || (known && keep))
         return 0;
     if (!known)

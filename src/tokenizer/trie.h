@@ -33,9 +33,8 @@ typedef struct aoei_trie {
 } aoei_trie;
 
 /* Adds key[len] to a trie, which may be zeroed. `len` must be positive. If the key exists, `keep` = 1 keeps its value, and
- * `keep` = 0 replaces its value. If `before` is not NULL, *before is set to the previous value of the key, or to -1 if the key
- * is new. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than AOEI_TRIE_MAX_NODES nodes. */
-int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, int32_t *before, aoe_error *err);
+ * `keep` = 0 replaces its value. Errors: AOE_ENOMEM; AOE_EUNSUPPORTED for more than AOEI_TRIE_MAX_NODES nodes. */
+int aoei_trie_add(aoei_trie *t, const char *key, size_t len, int32_t value, int keep, aoe_error *err);
 int32_t aoei_trie_find(const aoei_trie *t, const char *key, size_t len); /* returns the value of key, or -1 */
 /* Returns the node that the bytes of key[len] lead to; 0 if there is no such node or len is 0. */
 uint32_t aoei_trie_node(const aoei_trie *t, const char *key, size_t len);

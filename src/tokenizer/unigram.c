@@ -39,7 +39,7 @@ static void update_node(aoei_unigram_node *node, double score, size_t start, int
 /* Computes x->node[0] to x->node[len]. x->node[i] describes the best segmentation of s[0, i), the first i bytes of the word. */
 static int find_best(const aoei_unigram *u, const char *s, size_t len, int drop_unknown, aoei_unigram_scratch *x,
                      aoe_error *err) {
-    const aoei_trie *t = &u->vocab.trie;
+    const aoei_trie *t = &u->trie;
     int rc = reserve(x, len + 1, err);
     if (rc)
         return rc;
@@ -200,11 +200,14 @@ int aoei_unigram_read(aoei_unigram *u, const json_t *section, const char *file, 
         const int n = snprintf(name, sizeof name, "<0x%02X>", i);
         u->fallback[i] = aoei_vocab_id(&u->vocab, name, (size_t)n);
     }
+    if ((rc = aoei_vocab_fill_trie(&u->vocab, &u->trie, err)))
+        return rc;
     return aoei_word_cache_create(&u->cache, err);
 }
 
 void aoei_unigram_free(aoei_unigram *u) {
     aoei_vocab_free(&u->vocab);
+    aoei_trie_free(&u->trie);
     aoei_free(u->score);
     aoei_word_cache_free(&u->cache);
     memset(u, 0, sizeof *u);

@@ -17,6 +17,7 @@
 
 typedef struct aoei_unigram {
     aoei_vocab vocab;      /* vocabulary; a token's id is its index in "vocab" of tokenizer.json; owned */
+    aoei_trie trie;        /* the tokens of the vocabulary; owned */
     double *score;         /* [vocab.n_ids] scores of the tokens, owned */
     double unk_score;      /* score of an unknown character: lowest score of a token minus 10 */
     int32_t unk;           /* id of the unknown token; -1: no unknown token, so encoding an unknown character fails */

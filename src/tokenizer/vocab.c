@@ -9,7 +9,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/utf8.h"
+
+enum { FIRST_SLOTS = 256 };
 
 static int reserve_ids(aoei_vocab *v, size_t n, aoe_error *err) {
     if (n > v->capacity) {
@@ -24,6 +27,60 @@ static int reserve_ids(aoei_vocab *v, size_t n, aoe_error *err) {
         memset(v->place + v->n_ids, 0, (n - v->n_ids) * sizeof *v->place);
         v->n_ids = n;
     }
+    return 0;
+}
+
+/* Returns the hash of the bytes of a and then those of b. */
+static uint32_t hash_of(aoe_text a, aoe_text b) {
+    const uint64_t h = aoei_hash(aoei_hash(AOEI_HASH_START, a.data, a.len), b.data, b.len);
+    return (uint32_t)(h ^ (h >> 32));
+}
+
+/* Returns 1 if the token of the entry consists of the bytes of a and then those of b. */
+static int equals(const aoei_vocab *v, const aoei_vocab_entry *e, aoe_text a, aoe_text b) {
+    const char *token = v->text.data + e->offset;
+    return e->len == a.len + b.len && (a.len == 0 || memcmp(token, a.data, a.len) == 0) &&
+           (b.len == 0 || memcmp(token + a.len, b.data, b.len) == 0);
+}
+
+/* Returns the slot of the token that consists of the bytes of a and then those of b, or the empty slot in which it can be
+ * inserted. v->slots must be positive. */
+static aoei_vocab_slot *find_slot(const aoei_vocab *v, uint32_t hash, aoe_text a, aoe_text b) {
+    size_t i = hash & (v->slots - 1);
+    while (v->slot[i].entry && (v->slot[i].hash != hash || !equals(v, &v->entry[v->slot[i].entry - 1], a, b)))
+        i = (i + 1) & (v->slots - 1);
+    return &v->slot[i];
+}
+
+/* Doubles the number of slots. */
+static int grow_slots(aoei_vocab *v, aoe_error *err) {
+    const size_t slots = v->slots ? 2 * v->slots : FIRST_SLOTS;
+    aoei_vocab_slot *slot = aoei_calloc(slots, sizeof *slot);
+    if (!slot)
+        return aoei_fail_nomem(err, slots * sizeof *slot);
+    for (size_t i = 0; i < v->slots; i++) {
+        size_t at = v->slot[i].hash & (slots - 1);
+        while (v->slot[i].entry && slot[at].entry)
+            at = (at + 1) & (slots - 1);
+        if (v->slot[i].entry)
+            slot[at] = v->slot[i];
+    }
+    aoei_free(v->slot);
+    v->slot = slot;
+    v->slots = slots;
+    return 0;
+}
+
+/* Appends a token to v->text and v->entry, and inserts it in the hash table. */
+static int append_token(aoei_vocab *v, aoei_vocab_slot *slot, uint32_t hash, const char *token, size_t len, int32_t id,
+                        aoe_error *err) {
+    const size_t offset = v->text.len;
+    if (aoei_grow((void **)&v->entry, &v->entry_capacity, v->n_entries, sizeof *v->entry) ||
+        aoei_buffer_append(&v->text, token, len))
+        return aoei_fail_nomem(err, len + v->n_entries * sizeof *v->entry);
+    v->entry[v->n_entries++] = (aoei_vocab_entry){.offset = (uint32_t)offset, .len = (uint32_t)len, .id = id};
+    *slot = (aoei_vocab_slot){.hash = hash, .entry = (uint32_t)v->n_entries};
+    v->n_tokens++;
     return 0;
 }
 
@@ -45,20 +102,23 @@ int aoei_vocab_add(aoei_vocab *v, const char *token, size_t len, int64_t id, aoe
         v->has_empty = 1;
         return 0;
     }
-    int32_t before;
-    if ((rc = aoei_trie_add(&v->trie, token, len, (int32_t)id, 0, &before, err)))
+    if (2 * (v->n_entries + 1) > v->slots && (rc = grow_slots(v, err)))
         return rc;
-    size_t offset = v->text.len;
-    if (aoei_buffer_append(&v->text, token, len))
-        return aoei_fail_nomem(err, len);
-    if (before < 0) {
-        v->n_tokens++;
-    } else if (before != id) {
-        aoe_text old = aoei_vocab_token(v, before);
+    const aoe_text text = {token, len}, none = {NULL, 0};
+    const uint32_t hash = hash_of(text, none);
+    aoei_vocab_slot *slot = find_slot(v, hash, text, none);
+    if (!slot->entry) {
+        if ((rc = append_token(v, slot, hash, token, len, (int32_t)id, err)))
+            return rc;
+    } else {
+        const int32_t before = v->entry[slot->entry - 1].id;
+        const aoe_text old = aoei_vocab_token(v, before);
         if (old.len == len && memcmp(old.data, token, len) == 0)
             v->place[before] = (aoei_token_place){0};
+        v->entry[slot->entry - 1].id = (int32_t)id;
     }
-    v->place[id] = (aoei_token_place){.offset = (uint32_t)offset, .len = (uint32_t)len};
+    const aoei_vocab_entry *e = &v->entry[slot->entry - 1];
+    v->place[id] = (aoei_token_place){.offset = e->offset, .len = e->len};
     return 0;
 }
 
@@ -83,8 +143,22 @@ int aoei_vocab_read(aoei_vocab *v, const json_t *object, const char *file, aoe_e
     return 0;
 }
 
+int32_t aoei_vocab_joined_id(const aoei_vocab *v, aoe_text a, aoe_text b) {
+    if (!v->slots || !(a.len + b.len))
+        return -1;
+    const aoei_vocab_slot *slot = find_slot(v, hash_of(a, b), a, b);
+    return slot->entry ? v->entry[slot->entry - 1].id : -1;
+}
+
 int32_t aoei_vocab_id(const aoei_vocab *v, const char *token, size_t len) {
-    return aoei_trie_find(&v->trie, token, len);
+    return aoei_vocab_joined_id(v, (aoe_text){token, len}, (aoe_text){NULL, 0});
+}
+
+int aoei_vocab_fill_trie(const aoei_vocab *v, aoei_trie *trie, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < v->n_entries && !rc; i++)
+        rc = aoei_trie_add(trie, v->text.data + v->entry[i].offset, v->entry[i].len, v->entry[i].id, 0, err);
+    return rc;
 }
 
 aoe_text aoei_vocab_token(const aoei_vocab *v, int32_t id) {
@@ -96,6 +170,7 @@ aoe_text aoei_vocab_token(const aoei_vocab *v, int32_t id) {
 void aoei_vocab_free(aoei_vocab *v) {
     aoei_buffer_free(&v->text);
     aoei_free(v->place);
-    aoei_trie_free(&v->trie);
+    aoei_free(v->entry);
+    aoei_free(v->slot);
     memset(v, 0, sizeof *v);
 }

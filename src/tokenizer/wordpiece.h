@@ -15,13 +15,17 @@
 #include "tokenizer/word_table.h"
 #include "tokenizer/words.h"
 
+typedef struct aoei_piece_trie aoei_piece_trie;
+
 typedef struct aoei_wordpiece {
     aoei_vocab vocab;      /* vocabulary; owned */
     aoei_word_table words; /* hash table of the vocabulary's short tokens; owned */
     int32_t unk;           /* id of the unknown token; -1: no unknown token, so encoding an unknown word fails */
-    uint32_t continuation; /* trie node of the prefix of continuation pieces ("##"); the root if the prefix is empty */
-    int no_continuation;   /* 1: no piece starts with the prefix, so only whole words match */
-    size_t max_chars;      /* maximum number of characters of a word; a longer word becomes the unknown token */
+    char *prefix;          /* [prefix_len] prefix of continuation pieces ("##"), owned */
+    size_t prefix_len;
+    int no_continuation;     /* 1: no piece starts with the prefix, so only whole words match */
+    aoei_piece_trie *pieces; /* trie that splits words; it is built when the first word is split; owned */
+    size_t max_chars;        /* maximum number of characters of a word; a longer word becomes the unknown token */
 } aoei_wordpiece;
 
 /* Completes the model. Must be called after the vocabulary has been filled. unk[unk_len] is the unknown token.

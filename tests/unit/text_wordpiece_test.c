@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * tags: threads
  * Tests the WordPiece model, its vocabulary and its trie (prefix tree). Each rule is tested, and for random vocabularies the
- * result is compared with a simple greedy search.
+ * result is compared with a simple greedy search. Many threads must be able to use a model, whose trie is built by the first
+ * thread that splits a word.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 
 #include "../support/support.h"
 #include "../support/tokenizers.h"
+#include "base/pool.h"
 #include "base/random.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/wordpiece.h"
@@ -177,6 +180,83 @@ static void test_vocabulary(void **state) {
     assert_int_equal(aoei_vocab_id(&v, "one", 3), -1);
 }
 
+/* Tests that a vocabulary finds 10,000 random tokens, also as two parts, and no other tokens, and that its trie contains the
+ * same tokens. */
+static void test_many_tokens(void **state) {
+    (void)state;
+    enum { N = 10000 };
+    static char token[N][12];
+    aoei_vocab v = {0};
+    aoei_trie trie = {0};
+    aoei_rng r;
+    aoei_rng_init(&r, 13, AOEI_STREAM_TEST, 0);
+    for (int i = 0; i < N; i++) {
+        const size_t n = 1 + aoei_rng_below(&r, 6);
+        for (size_t c = 0; c < n; c++)
+            token[i][c] = (char)('a' + aoei_rng_below(&r, 6));
+        assert_int_equal(aoei_vocab_add(&v, token[i], n, i, NULL), 0);
+    }
+    assert_int_equal(aoei_vocab_fill_trie(&v, &trie, NULL), 0);
+    size_t n_last = 0;
+    for (int i = 0; i < N; i++) {
+        const size_t n = strlen(token[i]), at = aoei_rng_below(&r, (uint32_t)n + 1);
+        const int32_t id = aoei_vocab_id(&v, token[i], n);
+        char longer[16];
+        assert_in_range(id, i, N - 1); /* the last id of a token is used */
+        assert_string_equal(token[id], token[i]);
+        assert_int_equal(aoei_trie_find(&trie, token[i], n), id);
+        assert_int_equal(aoei_vocab_joined_id(&v, (aoe_text){token[i], at}, (aoe_text){token[i] + at, n - at}), id);
+        n_last += id == i;
+        if (id == i)
+            assert_memory_equal(aoei_vocab_token(&v, id).data, token[i], n);
+        else
+            assert_null(aoei_vocab_token(&v, i).data);
+        snprintf(longer, sizeof longer, "%sx", token[i]);
+        assert_int_equal(aoei_vocab_id(&v, longer, n + 1), -1);
+        assert_int_equal(aoei_vocab_joined_id(&v, (aoe_text){token[i], n}, (aoe_text){"x", 1}), -1);
+    }
+    assert_int_equal(v.n_tokens, n_last);
+    aoei_trie_free(&trie);
+    aoei_vocab_free(&v);
+}
+
+/* Arguments of the tasks of test_threads, each of which splits one word. */
+typedef struct split_job {
+    const aoei_wordpiece *w;
+    int wrong[64]; /* 1: a task failed or its tokens are wrong */
+} split_job;
+
+static void split(void *arg, size_t task, size_t worker) {
+    split_job *j = arg;
+    const char text[8 + AOEI_WORD_TABLE_READ] = "unaffabl";
+    const aoei_words words = {.n = 1, .end = {8}};
+    aoe_ids ids = {0};
+    aoei_token_list list = {.ids = &ids};
+    (void)worker;
+    j->wrong[task] = aoei_wordpiece_encode(j->w, text, &words, SIZE_MAX, &list, NULL) || ids.n != 3 || ids.id[0] != 1 ||
+                     ids.id[1] != 2 || ids.id[2] != 3;
+    aoe_ids_free(&ids);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    static const char *const token[] = {"[UNK]", "un", "##aff", "##abl"};
+    aoei_pool *pool = NULL;
+    assert_int_equal(aoei_pool_create(&pool, 4, NULL), 0);
+    for (int round = 0; round < 20; round++) {
+        aoei_wordpiece w = {0};
+        split_job j = {.w = &w};
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(aoei_vocab_add(&w.vocab, token[i], strlen(token[i]), i, NULL), 0);
+        assert_int_equal(aoei_wordpiece_finish(&w, "[UNK]", 5, "##", 2, 100, NULL), 0);
+        aoei_parallel_for(pool, 64, split, &j);
+        for (int i = 0; i < 64; i++)
+            assert_int_equal(j.wrong[i], 0);
+        aoei_wordpiece_free(&w);
+    }
+    aoei_pool_destroy(pool);
+}
+
 /* Tests that the trie finds 10,000 random keys and no other keys. Some keys are prefixes of other keys. */
 static void test_trie(void **state) {
     (void)state;
@@ -189,9 +269,7 @@ static void test_trie(void **state) {
         size_t n = 1 + aoei_rng_below(&r, 10);
         for (size_t c = 0; c < n; c++)
             key[i][c] = (char)(1 + aoei_rng_below(&r, 255));
-        int32_t known = aoei_trie_find(&t, key[i], n), before = -2;
-        assert_int_equal(aoei_trie_add(&t, key[i], n, i, 1, &before, NULL), 0);
-        assert_int_equal(before, known);
+        assert_int_equal(aoei_trie_add(&t, key[i], n, i, 1, NULL), 0);
     }
     for (int i = 0; i < N; i++) {
         int32_t found = aoei_trie_find(&t, key[i], strlen(key[i]));
@@ -210,8 +288,9 @@ static void test_trie(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),      cmocka_unit_test(test_long_words), cmocka_unit_test(test_against_definition),
-        cmocka_unit_test(test_vocabulary), cmocka_unit_test(test_trie),
+        cmocka_unit_test(test_rules),      cmocka_unit_test(test_long_words),  cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_vocabulary), cmocka_unit_test(test_many_tokens), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_trie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
