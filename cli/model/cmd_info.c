@@ -139,7 +139,8 @@ static size_t part_bytes(const aoe_memory_plan *plan, size_t i) {
 static void plan_rows(cli_table *t, const aoe_memory_plan *plan, const options *o, int adapters) {
     const int joined = o->method == AOE_METHOD_CROSS_ENCODER;
     cli_table_cell(t, "memory for");
-    cli_table_cell(t, "%zu %s of %zu tokens", o->p.n_texts, joined ? "joined pairs" : "texts", o->p.length);
+    cli_table_cell(t, "%zu %s%s of %zu token%s", o->p.n_texts, joined ? "joined pair" : "text", cli_plural(o->p.n_texts),
+                   o->p.length, cli_plural(o->p.length));
     cli_table_cell(t, "  computation");
     cli_table_cell(t, "%s", cli_dtype_name(plan->dtype));
     pair(t, " inference", "");
@@ -426,6 +427,10 @@ static int check_options(const options *o, const cli_args *args) {
     const char *alone = o->plan || o->shape ? NULL : cli_first_given(args, of_plan, 3);
     if (alone)
         return cli_usage("info", "--%s requires --plan", alone);
+    const char *training = cli_first_given(args, of_plan, 3);
+    if (training && o->model.o.dtype == AOE_DTYPE_INT8)
+        return cli_usage("info", "--%s has no effect with --dtype int8, which is only for inference; use f32, bf16 or auto",
+                         training);
     alone = o->lora.r ? NULL : cli_first_given(args, of_new_adapters, 3);
     if (alone)
         return cli_usage("info", "--%s applies to new adapters; also give their rank with --lora-r N", alone);

@@ -351,6 +351,10 @@ static int check_precision(const options *o, const cli_args *args) {
     for (size_t i = 0; i < 2; i++)
         if (written[i] && !cli_ranges_is_file(written[i]))
             return cli_usage("embed", "%s: unknown extension; ranges are stored in .json or .npy files", written[i]);
+    if (o->calibrate && aoei_name_ends_with(o->calibrate, ".json"))
+        return cli_usage("embed",
+                         "--calibrate: %s is a .json file, but texts or embeddings are expected; read ranges with --ranges",
+                         o->calibrate);
     int reads_stdin = args->n == 0;
     for (size_t i = 0; i < args->n; i++)
         reads_stdin |= strcmp(args->operand[i], "-") == 0;

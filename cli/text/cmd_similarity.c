@@ -99,7 +99,7 @@ static int run_command(int argc, char **argv) {
                  "from which the angle loss of AnglE is computed. With --angle-form reference, the angle score has the\n"
                  "formula that the code of the AnglE authors uses (docs/objectives.md). This score is between 0 and\n"
                  "1.41. Identical texts have the score 1, and different texts can have a higher score. With\n"
-                 "--angle-form phase, the embeddings are regarded as complex vectors, and the angle score is the\n"
+                 "--angle-form phase, the embeddings are regarded as complex vectors, and the angle score is\n"
                  "minus the weighted mean of the angles between corresponding components, in radians. This score is\n"
                  "between -3.14 and 0. Identical texts have the score 0. Write -- before texts that begin with - or @.\n",
         .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n"

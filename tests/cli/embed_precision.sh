@@ -116,10 +116,12 @@ fails "$AOE" embed -q -m model --precision int8 -o kept.json --format tsv --rang
 fails "$AOE" embed -q -m model --precision int8 -o kept.json --format tsv --save-ranges ./kept.json texts.txt
 fails "$AOE" embed -q -m model --precision int8 -o texts.txt --format tsv --calibrate texts.txt queries.txt
 cp texts.txt input.json
+cp short.npy input.npy
 fails embed input.json --save-ranges input.json
-fails embed queries.txt --calibrate input.json --save-ranges input.json
+fails embed queries.txt --dims 3 --calibrate input.npy --save-ranges input.npy
 cmp kept.json ranges.json
 cmp input.json texts.txt
+cmp input.npy short.npy
 # If the texts cannot be embedded, neither file is written.
 printf 'cat\n\377\n' | fails "$AOE" embed -q -m model --precision int8 -o bad.npy --save-ranges bad.json
 is_absent bad.npy bad.json
@@ -128,7 +130,8 @@ is_absent bad.npy bad.json
 for options in '--calibrate texts.txt' '--ranges ranges.json' '--precision binary --ranges ranges.json' \
     '--precision ubinary --save-ranges ranges.json' '--precision float32 --calibrate texts.txt' '--precision int4' \
     '--precision int8 --ranges ranges.json --calibrate texts.txt' '--precision int8 --ranges ranges.json --save-ranges new.json' \
-    '--precision int8 --ranges ranges.txt' '--precision int8 --save-ranges ranges' '--precision int8 --calibrate -'; do
+    '--precision int8 --ranges ranges.txt' '--precision int8 --save-ranges ranges' '--precision int8 --calibrate -' \
+    '--precision int8 --calibrate ranges.json'; do
     code=0
     # shellcheck disable=SC2086
     "$AOE" embed -q -m model $options <texts.txt || code=$?
