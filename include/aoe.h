@@ -473,7 +473,7 @@ AOE_API const char *aoe_shape_names(void); /* all names, comma-separated; static
 
 /* ----------------------------------------------------------------- tokenizers */
 
-/* A tokenizer. It never changes, and several threads may use it at the same time. */
+/* A tokenizer. Its results never change, and several threads may use it at the same time. */
 typedef struct aoe_tokenizer aoe_tokenizer;
 
 typedef struct aoe_encode_options {
@@ -504,7 +504,9 @@ AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *AOE_NULLABLE dir, 
 AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
 /* Replaces the contents of *ids with the token ids of one text. Set all bytes of *ids to 0 before the first call. The ids equal
  * those of the Hugging Face tokenizers library. Errors: AOE_EFORMAT (invalid UTF-8, with the byte offset), AOE_EARG (max_length
- * is too small for the template and the special tokens; the prompt does not contain {text}). */
+ * is too small for the template and the special tokens; the prompt does not contain {text}), AOE_EUNSUPPORTED (WordPiece: the
+ * vocabulary has more than 16 million different prefixes). The first word that WordPiece splits takes several milliseconds,
+ * because an index of the vocabulary is then built; other threads that split words wait for it. */
 AOE_API int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids,
                                  aoe_error *AOE_NULLABLE err);
 /* Replaces the contents of *ids with the token ids and token types of a pair of texts, as a cross-encoder reads it, for example

@@ -24,7 +24,8 @@ void aoei_pool_destroy(aoei_pool *pool); /* stops and joins the threads; accepts
 size_t aoei_pool_threads(const aoei_pool *pool);
 /* Runs fn for every task and returns when all tasks are done; the calling thread also runs tasks. If pool is NULL, the calling
  * thread runs all tasks with worker index 0. Concurrent calls from several threads are serialized. In a nested call on the same
- * pool, tasks get the worker index of the enclosing task. */
+ * pool, tasks get the worker index of the enclosing task. Tasks of two pools must not call each other's pool, because each call
+ * would wait for the other. */
 void aoei_parallel_for(aoei_pool *pool, size_t n_tasks, aoei_task_fn fn, void *arg);
 
 #endif

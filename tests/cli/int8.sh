@@ -40,6 +40,7 @@ fails "$AOE" train -q -m model -d train.tsv --dtype int8 -o trained
 fails "$AOE" train -q -m model -d train.tsv --method dan --dtype int8 -o trained
 fails "$AOE" info --shape ran-mini --plan --dtype int8
 "$AOE" info model --plan --dtype int8 --lora-r 8 || echo "exit code $?"
+"$AOE" info model --plan --dtype int8 --method cross-encoder --length 16 | sed -n "s/^memory for  *//p"
 printf 'cat 1 2\ndog 2 1\n' >words.txt
 "$AOE" convert -q words.txt --dtype f32 -o static
 fails "$AOE" embed -q -m static --dtype int8 texts.txt
