@@ -427,7 +427,9 @@ static int check_options(const options *o, const cli_args *args) {
     const char *alone = o->plan || o->shape ? NULL : cli_first_given(args, of_plan, 3);
     if (alone)
         return cli_usage("info", "--%s requires --plan", alone);
-    const char *training = cli_first_given(args, of_plan + 1, 2); /* --method also changes the memory of inference */
+    /* --method is not in this list, because it also changes the memory of inference */
+    static const char *const of_training[] = {"lora-r", "load-8bit"};
+    const char *training = cli_first_given(args, of_training, 2);
     if (training && o->model.o.dtype == AOE_DTYPE_INT8)
         return cli_usage("info", "--%s has no effect with --dtype int8, which is only for inference; use f32, bf16 or auto",
                          training);

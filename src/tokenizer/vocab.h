@@ -22,7 +22,7 @@ typedef struct aoei_token_place {
     uint32_t len;    /* length in bytes; 0: no token has this id */
 } aoei_token_place;
 
-/* A token in the order in which the tokens were added. */
+/* A distinct token. The entries of a vocabulary are in the order in which their tokens were first added. */
 typedef struct aoei_vocab_entry {
     uint32_t offset, len; /* byte offset of the token in aoei_vocab.text; length in bytes */
     int32_t id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Encodes words with the WordPiece model. A word is first searched for in the table of short words, which contains most words
  * of typical texts. A word that is not in the table is split with a byte trie of the vocabulary. Building the trie takes
- * longer than reading the vocabulary, so it is built when the first word is split. Tokens and words are valid UTF-8, so a
- * byte-wise match always ends between characters.
+ * several milliseconds, so it is built when the first word is split. Tokens and words are valid UTF-8, so a byte-wise match
+ * always ends between characters.
  */
 #include "tokenizer/wordpiece.h"
 
