@@ -9,6 +9,7 @@
  */
 #include "encoder/arch_gemma3.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,10 +23,10 @@
 
 static const char *const prefixes[] = {"", "model.", NULL};
 
-#define HEAD_DIM   256  /* default of head_dim and of query_pre_attn_scalar */
-#define WINDOW     4096 /* default of sliding_window */
-#define MAX_WINDOW ((size_t)1 << 30)
-#define PATTERN    6 /* default of sliding_window_pattern: every sixth layer has no window */
+#define HEAD_DIM   256               /* default of head_dim and of query_pre_attn_scalar */
+#define WINDOW     4096              /* default of sliding_window */
+#define MAX_WINDOW ((size_t)1 << 30) /* maximum of sliding_window; more than two times the maximum number of positions */
+#define PATTERN    6                 /* default of sliding_window_pattern: every sixth layer has no window */
 
 static void defaults_gemma3(aoei_encoder_config *c) {
     aoei_llama_defaults(c);
@@ -75,6 +76,9 @@ static int read_windows(aoei_encoder_config *c, const json_t *config, const char
     if (!both && causal)
         return 0;
     c->window = !c->window ? 0 : (both ? c->window / 2 + 1 : c->window) + !causal;
+    /* Such a window includes all positions. It is limited, so that write_gemma3 never exceeds the maximum of sliding_window. */
+    if (c->window > MAX_WINDOW / 2 + 1)
+        c->window = MAX_WINDOW / 2 + 1;
     c->causal = 0;
     c->bidirectional_from = 0;
     c->pooling = AOE_POOLING_LAST_AVG;
@@ -109,14 +113,28 @@ static int read_gemma3(aoei_encoder_config *c, const json_t *config, const char 
     return aoei_llama_read_two_ropes(c, config, "rope_theta", "rope_local_base_freq", 0, file, err);
 }
 
-/* Returns the value of query_pre_attn_scalar, which transformers requires to be an integer, if it is close to one. */
+/* Returns the value of query_pre_attn_scalar, from which exactly the same attention scale is read. Returns an integer if
+ * possible, because transformers requires an integer. */
 static json_t *scalar_json(double attention_scale) {
-    const double scalar = 1 / (attention_scale * attention_scale), nearest = round(scalar);
-    return fabs(scalar - nearest) < 1e-9 * scalar && nearest < 1e15 ? json_integer((json_int_t)nearest) : json_real(scalar);
+    const double root = 1 / attention_scale, nearest = round(root * root);
+    if (nearest <= 1 << 30 && 1 / sqrt(nearest) == attention_scale)
+        return json_integer((json_int_t)nearest);
+    double scalar = root * root; /* differs from the exact value by a few units in the last place */
+    for (int i = 0; i < 8; i++)
+        scalar = nextafter(scalar, 0);
+    for (int i = 0; i < 16 && 1 / sqrt(scalar) != attention_scale; i++)
+        scalar = nextafter(scalar, DBL_MAX);
+    return json_real(scalar);
+}
+
+/* Returns the value of sliding_window. A bidirectional window of 2 w + 1 positions is stored as 2 w, except that 0 is not
+ * allowed and 1 means the same. */
+static json_t *window_json(const aoei_encoder_config *c) {
+    const size_t both = c->window > 1 ? 2 * (c->window - 1) : 1;
+    return c->window ? json_integer((json_int_t)(c->causal ? c->window : both)) : json_null();
 }
 
 static int write_gemma3(const aoei_encoder_config *c, json_t *config) {
-    const size_t window = c->causal ? c->window : 2 * (c->window - 1);
     int rc = aoei_llama_write_common(c, config);
     if (rc)
         return rc;
@@ -125,9 +143,9 @@ static int write_gemma3(const aoei_encoder_config *c, json_t *config) {
     rc = aoei_keys_add(config,
                        json_pack("{s:s, s:o, s:o, s:b, s:o, s:b}", "hidden_activation",
                                  c->activation == AOEI_GELU_TANH ? "gelu_pytorch_tanh" : aoei_activation_name(c->activation),
-                                 "sliding_window", c->window ? json_integer((json_int_t)window) : json_null(), "layer_types",
-                                 aoei_llama_layer_types_json(c), "use_bidirectional_attention", !c->causal,
-                                 "query_pre_attn_scalar", scalar_json(c->attention_scale), "attention_bias", !c->no_qkv_bias));
+                                 "sliding_window", window_json(c), "layer_types", aoei_llama_layer_types_json(c),
+                                 "use_bidirectional_attention", !c->causal, "query_pre_attn_scalar",
+                                 scalar_json(c->attention_scale), "attention_bias", !c->no_qkv_bias));
     return rc ? rc : aoei_llama_write_two_ropes(c, config, "rope_theta", "rope_local_base_freq");
 }
 

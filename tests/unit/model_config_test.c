@@ -509,7 +509,9 @@ static void reads_local_layers(void **state) {
         {"gemma3_text", "\"sliding_window\": 9", 9, 7, 1e6, 1e4, 1, 0},
         {"gemma3_text", "\"sliding_window\": 9, \"sliding_window_pattern\": 2", 9, 5, 1e6, 1e4, 1, 0},
         {"gemma3_text", "\"sliding_window\": 512, \"use_bidirectional_attention\": true", 257, 7, 1e6, 1e4, 0, 0},
+        {"gemma3_text", "\"sliding_window\": 1, \"use_bidirectional_attention\": true", 1, 7, 1e6, 1e4, 0, 0},
         {"gemma3_text", "\"sliding_window\": 9, \"is_causal\": false", 10, 7, 1e6, 1e4, 0, 0},
+        {"gemma3_text", "\"sliding_window\": 1073741824, \"is_causal\": false", ((size_t)1 << 29) + 1, 7, 1e6, 1e4, 0, 0},
         {"gemma3_text", "\"rope_theta\": 10, \"rope_local_base_freq\": 5", 4096, 7, 10, 5, 1, 0},
         {"gemma3_text", "\"rope_theta\": 10, " NESTED, 4096, 7, 30, 20, 1, 1},
         {"modernbert", "", 65, 6, 160000, 10000, 0, 0},
@@ -546,6 +548,24 @@ static void reads_local_layers(void **state) {
     assert_true(s.absent);
     aoei_slot_describe(&c, aoei_layer_slot(1, AOEI_LW_UP), &s);
     assert_true(!strcmp(s.name, "layers.1.mlp.Wi.weight") && s.first == 12 && s.stored_rows == 24);
+}
+
+/* Tests that query_pre_attn_scalar is written so that the same attention scale is read, and as an integer if it is one. */
+static void writes_attention_scale(void **state) {
+    (void)state;
+    static const char *const scalars[] = {"1", "168", "1073741823", "0.3333333", "256.0000000001", "2.5e15", "1e-320", "1e308"};
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        aoei_encoder_config c, again;
+        char more[64];
+        snprintf(more, sizeof more, "\"query_pre_attn_scalar\": %s", scalars[i]);
+        assert_int_equal(read_type(&c, "gemma3_text", more, NULL), 0);
+        json_t *root = json_object();
+        assert_int_equal(c.arch->write(&c, root), 0);
+        assert_int_equal(json_is_integer(json_object_get(root, "query_pre_attn_scalar")), i < 3);
+        assert_int_equal(aoei_config_read(&again, root, "config.json", NULL), 0);
+        assert_memory_equal(&again, &c, sizeof c);
+        json_decref(root);
+    }
 }
 
 /* Tests the older key "rope_scaling" and the newer key "rope_parameters". */
@@ -904,6 +924,7 @@ int main(void) {
         cmocka_unit_test(reads_albert),
         cmocka_unit_test(reads_sliding_windows),
         cmocka_unit_test(reads_local_layers),
+        cmocka_unit_test(writes_attention_scale),
         cmocka_unit_test(reads_yarn),
         cmocka_unit_test(reads_longrope),
         cmocka_unit_test(reads_decoders),
