@@ -208,7 +208,7 @@ static int copy_keys(aoei_table *t, aoe_error *err) {
 
 /* ---- detection of the delimiter */
 
-static const char delimiters[] = {',', ';', '\t', '|'}; /* delimiters that can be detected */
+static const char delimiters[] = AOEI_TABLE_DELIMITERS;
 
 static int is_delimiter(char c) {
     return c && (unsigned char)c < 0x80 && !strchr("\"\r\n", c) && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
@@ -235,7 +235,7 @@ static char detect_delimiter(const aoei_line *header, aoe_table_format format) {
     size_t most = 0;
     if (memchr(header->data, fallback, header->len) && (fallback == '\t' || count_unquoted(header, fallback)))
         return fallback;
-    for (size_t i = 0; i < sizeof delimiters; i++) {
+    for (size_t i = 0; i < sizeof delimiters - 1; i++) {
         const size_t n = count_unquoted(header, delimiters[i]);
         if (n > most) {
             most = n;

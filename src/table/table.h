@@ -87,6 +87,9 @@ size_t aoei_table_line(const aoei_table *t); /* line number of the start of the 
  * formats. */
 const json_t *aoei_table_object(const aoei_table *t);
 
+/* Characters that are detected as the delimiter of a table if they occur in its header. */
+#define AOEI_TABLE_DELIMITERS ",;\t|"
+
 /* Copies the beginning of a text to `out`, for use in a message. `out` receives at most AOEI_EXCERPT - 1 bytes and a NUL. A
  * text that is longer is truncated and ends in "...". NUL characters in the text are replaced by '?'. Returns out. */
 enum { AOEI_EXCERPT = 64 };

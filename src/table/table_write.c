@@ -5,10 +5,12 @@
 #include "table/table_write.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "table/labels.h"
 
 enum { FLUSH_BYTES = 1 << 16 /* the buffer is written when it contains at least this number of bytes */ };
@@ -28,12 +30,18 @@ static const char *put_plain(aoei_buffer *b, aoe_text t, int tabs) {
     return NULL;
 }
 
-/* Appends a text as a CSV field. A text that contains a comma, a quote or a line end is quoted. */
-static void put_csv(aoei_buffer *b, aoe_text t) {
-    size_t special = 0;
-    while (special < t.len && !strchr(",\"\r\n", t.data[special] ? t.data[special] : 'x'))
-        special++;
-    if (special == t.len) {
+/* Returns 1 if t contains one of the characters of `set`. */
+static int contains(aoe_text t, const char *set) {
+    for (size_t i = 0; i < t.len; i++)
+        if (t.data[i] && strchr(set, t.data[i]))
+            return 1;
+    return 0;
+}
+
+/* Appends a text as a CSV field. A text that contains a comma, a quote or a line end is quoted, and every text if `always` is
+ * 1. */
+static void put_csv(aoei_buffer *b, aoe_text t, int always) {
+    if (!always && !contains(t, ",\"\r\n")) {
         aoei_buffer_append(b, t.data, t.len);
         return;
     }
@@ -115,7 +123,7 @@ static void put_json(aoei_buffer *b, const json_t *v) {
 
 static const char *put_text(const aoei_table_writer *w, aoei_buffer *b, aoe_text t) {
     if (w->format == AOE_TABLE_CSV) {
-        put_csv(b, t);
+        put_csv(b, t, 0);
         return NULL;
     }
     return put_plain(b, t, w->format == AOE_TABLE_TXT);
@@ -257,21 +265,56 @@ static int flush(aoei_table_writer *w, aoe_error *err) {
     return rc;
 }
 
+/* Returns 1 if aoei_table_open would read the name of a column at the beginning of the first line of a .csv file as something
+ * else if it were not quoted: as several names, as a line that sets the delimiter, or as UTF-16. */
+static int must_be_quoted(aoe_text name) {
+    return contains(name, AOEI_TABLE_DELIMITERS) || memchr(name.data, 0, name.len) != NULL ||
+           (name.len >= 4 && strncasecmp(name.data, "sep=", 4) == 0);
+}
+
+/* Fails if aoei_table_open would not read the first line, which is w->row, as it is meant. name: name of the file in
+ * messages. */
+static int check_first_line(const aoei_table_writer *w, const char *name, aoe_error *err) {
+    if (w->row.failed) /* reported when the buffer is flushed */
+        return 0;
+    char excerpt[AOEI_EXCERPT];
+    const aoe_text line = {w->row.data, w->row.len - 1};
+    if (aoei_utf16_name(line.data, line.len))
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the first line contains NUL characters, so that the output would be read as UTF-16; use .jsonl or "
+            ".csv for the output",
+            name);
+    if (w->format != AOE_TABLE_TSV)
+        return 0;
+    if (w->columns == 1 ? contains(line, AOEI_TABLE_DELIMITERS) : line.len == 5 && strncasecmp(line.data, "sep=", 4) == 0)
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the header '%s' would be read as other columns; use .csv or .jsonl for the output, or rename the column", name,
+            aoei_excerpt(excerpt, line));
+    return 0;
+}
+
 /* Appends the header line with the column names. Files in .jsonl and .txt format have no header line. */
 static int write_header(aoei_table_writer *w, const char *path, aoe_error *err) {
     char excerpt[AOEI_EXCERPT];
     if (w->format == AOE_TABLE_JSONL || w->format == AOE_TABLE_TXT)
         return 0;
     for (size_t i = 0; i < w->columns; i++) {
+        const aoe_text name = w->name[w->order[i]];
         aoei_buffer_append(&w->row, w->format == AOE_TABLE_CSV ? "," : "\t", i > 0);
-        const char *problem = put_text(w, &w->row, w->name[w->order[i]]);
+        const char *problem = NULL;
+        if (w->format == AOE_TABLE_CSV)
+            put_csv(&w->row, name, must_be_quoted(name));
+        else
+            problem = put_plain(&w->row, name, 0);
         if (problem)
             return aoei_fail(err, AOE_EFORMAT,
                              "%s: the name of column '%s' contains %s, which .tsv cannot represent; rename it", path,
-                             aoei_excerpt(excerpt, w->name[w->order[i]]), problem);
+                             aoei_excerpt(excerpt, name), problem);
     }
     aoei_buffer_putc(&w->row, '\n');
-    return 0;
+    return check_first_line(w, path, err);
 }
 
 int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_text *name, size_t n, const char *keep,
@@ -298,7 +341,7 @@ int aoei_table_writer_open(aoei_table_writer *w, const char *path, const aoe_tex
 int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const char *file, size_t line, aoe_error *err) {
     static const char *const separators[] = {
         [AOE_TABLE_TSV] = "\t", [AOE_TABLE_CSV] = ",", [AOE_TABLE_JSONL] = ",", [AOE_TABLE_TXT] = ""};
-    const int json = w->format == AOE_TABLE_JSONL;
+    const int json = w->format == AOE_TABLE_JSONL, first = !w->started && !w->row.len;
     aoei_buffer_append(&w->row, "{", json ? 1 : 0);
     for (size_t i = 0; i < w->columns; i++) {
         const aoe_text name = w->name[w->order[i]];
@@ -321,6 +364,8 @@ int aoei_table_writer_row(aoei_table_writer *w, const aoei_cell *cell, const cha
     }
     aoei_buffer_append(&w->row, "}", json ? 1 : 0);
     aoei_buffer_putc(&w->row, '\n');
+    if (first && check_first_line(w, file, err))
+        return AOE_EFORMAT;
     return w->row.failed || w->row.len >= FLUSH_BYTES ? flush(w, err) : 0;
 }
 

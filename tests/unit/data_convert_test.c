@@ -88,6 +88,12 @@ static void test_round_trips(void **state) {
     /* a text that begins with the character U+FEFF, which is a byte order mark at the beginning of a file */
     round_trip("in.jsonl", "{\"\xef\xbb\xbfx\":\"\xef\xbb\xbf\",\"b\":\"x\"}\n", all, 7);
     round_trip("in.txt", "\xef\xbb\xbf\xef\xbb\xbfx\ny\n", lossless, 3);
+    /* first lines that would be read as several columns, as a line that sets the delimiter, and as UTF-16 */
+    round_trip("in.jsonl", "{\"a;b\":\"c;d\"}\n", lossless, 3);
+    round_trip("in.csv", "\"a|b\"\nc|d\n", lossless, 3);
+    round_trip("in.jsonl", "{\"sep=;\":\"c;d\"}\n", lossless, 3);
+    round_trip("in.jsonl", "{\"sep=\":\"c;d\",\"\":\"x\"}\n", lossless, 3);
+    round_trip("in.jsonl", "{\"text\":\"a\\u0000b\\u0000\"}\n", lossless, 3);
     round_trip("in.jsonl", "{\"a\":\"x\\u0000\\u001f\\\"\\\\\\n\\t\",\"b\":\"\xc3\xa9\"}\n", lossless, 3);
 }
 
@@ -120,6 +126,15 @@ static void test_errors(void **state) {
         "in.csv:3: column 'a' contains a TAB or a line end, which .tsv cannot represent; use .jsonl or .csv for the output");
     expect_error("in.csv", "\"a\tb\"\nx\n", o, AOE_EFORMAT,
                  "out.tsv: the name of column 'a?b' contains a TAB or a line end, which .tsv cannot represent; rename it");
+    expect_error("in.csv", "\"a;b\"\nx\n", o, AOE_EFORMAT,
+                 "out.tsv: the header 'a;b' would be read as other columns; use .csv or .jsonl for the output, or rename the "
+                 "column");
+    expect_error("in.csv", "sep=,\nsep=,\nx,y\n", o, AOE_EFORMAT,
+                 "out.tsv: the header 'sep=?' would be read as other columns; use .csv or .jsonl for the output, or rename the "
+                 "column");
+    expect_error("in.jsonl", "{\"text\":\"a\\u0000b\\u0000\"}\n", options("out.txt"), AOE_EFORMAT,
+                 "in.jsonl: the first line contains NUL characters, so that the output would be read as UTF-16; use .jsonl or "
+                 ".csv for the output");
     expect_error("in.csv", "a\n", o, AOE_EFORMAT, "in.csv: the table has no valid rows (0 bad rows); use a table with rows");
     expect_error("in.tsv", "a\ta\nx\ty\n", options("out.jsonl"), AOE_EFORMAT,
                  "out.jsonl: two columns are named 'a', but keys of .jsonl must be unique; rename one");
