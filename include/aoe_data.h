@@ -3,8 +3,8 @@
  * aoe_data.h: reads tables, labeled pairs and texts, and prepares training data. The tools convert, split, deduplicate and
  * check tables, compute statistics, mine hard negatives and collect GitHub issues. docs/data-tools.md is the manual.
  *
- * Tables are .tsv, .csv, .jsonl and .txt files, optionally compressed (.gz, .zst); the extension of the name determines the
- * format. The kind of the examples (pairs, positives, triplets) determines the columns that contain texts. A function that
+ * Tables are .tsv, .csv, .jsonl, .json and .txt files, optionally compressed (.gz, .zst); the extension of the name determines
+ * the format. The kind of the examples (pairs, positives, triplets) determines the columns that contain texts. A function that
  * needs no kind reads every column with a recognized name (docs/data.md lists these names). The field `columns` of
  * aoe_table_options selects other columns: "text1=a,text2=b,label=c" assigns columns to text1, text2 and label, and "a,b" names
  * two columns of texts. In .jsonl files, a value may be a list of alternative texts; each of them is then a text of the row.
@@ -26,8 +26,16 @@ typedef enum aoe_table_format {
     AOE_TABLE_TSV,   /* a header line, one row per line, fields separated by TAB; quotes are literal */
     AOE_TABLE_CSV,   /* RFC 4180 with a header line; fields separated by `delimiter` */
     AOE_TABLE_JSONL, /* one JSON object per line */
-    AOE_TABLE_TXT    /* one text per line, no header line; a table with a header line if `delimiter` is set */
+    AOE_TABLE_TXT,   /* one text per line, no header line; a table with a header line if `delimiter` is set */
+    AOE_TABLE_JSON   /* a JSON array of objects, or one JSON object per line; only for input */
 } aoe_table_format;
+
+/* Sets *format to the format of a file whose name is `path`, as its extension determines it: .tsv or .tab, .csv, .jsonl or
+ * .ndjson, .json, and .txt, in upper or lower case and optionally followed by .gz or .zst. *format is AOE_TABLE_AUTO if the
+ * extension is unknown, and AOE_TABLE_TXT for "-". The file is not opened. Errors: AOE_EARG for documents and source code (.md,
+ * .html, .py), which are read only if options.whole_files or options.input_format is set, and for files that must be converted
+ * (.parquet, .pdf, .zip); the message says how. */
+AOE_API int aoe_table_format_of(aoe_table_format *format, const char *path, aoe_error *AOE_NULLABLE err);
 
 typedef struct aoe_table_options {
     size_t struct_size;  /* set by aoe_table_options_defaults */
@@ -43,8 +51,11 @@ typedef struct aoe_table_options {
     aoe_table_format input_format;
     /* Character between the fields of a row: ',', ';', '\t', '|' or another ASCII character that is neither a letter, a digit,
      * a quote nor a line end. 0 (default): if the first line is "sep=;" (as Excel writes it), that line gives the delimiter;
-     * otherwise it is detected in the header line (',', ';', '\t' or '|'). Ignored for AOE_TABLE_JSONL. */
+     * otherwise it is detected in the header line (',', ';', '\t' or '|'). Ignored for AOE_TABLE_JSONL and AOE_TABLE_JSON. */
     char delimiter;
+    int no_header; /* 1: the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there
+                      is only one. 0 (default): the first line contains the names of the columns */
+    int whole_files; /* 1: each file is one text, whatever its name; line ends become LF. 0 (default): see input_format */
 } aoe_table_options;
 
 AOE_API void aoe_table_options_defaults(aoe_table_options *o);
@@ -86,7 +97,8 @@ typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
  *   NULL               every column with a recognized name
  *   ""                 the column text or sentence
  * A list of alternatives is passed one text at a time. An empty file of any format contains no texts. Only the options columns,
- * input_format and delimiter are used. Errors: AOE_EFORMAT with file, line and column; AOE_ENOENT; AOE_EIO; the errors of fn,
+ * input_format, delimiter, no_header and whole_files are used. Errors: AOE_EFORMAT with file, line and column; AOE_EARG (see
+ * aoe_table_format_of; a file with an unknown extension needs options.input_format); AOE_ENOENT; AOE_EIO; the errors of fn,
  * with the location in the file added. */
 AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_fn fn, void *AOE_NULLABLE user,
                            aoe_error *AOE_NULLABLE err);

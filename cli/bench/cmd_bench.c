@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Implements `aoe bench`: measures the speed of an encoder with a predefined shape and random weights.
  */
+#include "aoe_data.h"
 #include "aoe_eval.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
-#include "cli/common/text_input.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -106,31 +106,42 @@ static void print_json(const options *o, const aoe_bench_result *r, const aoe_co
                              r->ms_min, "tflops", r->tflops, "peak_rss_mb", r->peak_rss_mb));
 }
 
-/* Reads a file with one integer per line. Sets *lengths to the integers and *n to their number; the caller frees *lengths.
- * Returns 0, or 1 after reporting the error. */
-static int read_lengths(const char *path, size_t **lengths, size_t *n) {
-    cli_lines lines;
-    aoe_text line;
-    int more = -1;
-    *n = 0;
-    if (cli_lines_open(&lines, &path, 1) == 0) {
-        while ((more = cli_lines_next(&lines, &line)) > 0) {
-            char text[24], *end;
-            snprintf(text, sizeof text, "%.*s", (int)(line.len < 23 ? line.len : 23), line.data);
-            unsigned long value = strtoul(text, &end, 10);
-            if (!line.len || text[0] < '0' || text[0] > '9' || *end || value == 0 || value > 1000000) {
-                cli_fail("%s:%zu: the length must be an integer from 1 to 1000000, not '%s'", path, lines.number, text);
-                more = -1;
-                break;
-            }
-            *lengths = cli_realloc(*lengths, (*n + 1) * sizeof **lengths);
-            (*lengths)[(*n)++] = value;
-        }
+/* The integers of a file. */
+typedef struct length_list {
+    size_t *value; /* [n] owned by the caller of read_lengths */
+    size_t n;
+} length_list;
+
+/* Callback of aoe_texts_read. Appends the integer in a line. */
+static int take_length(void *user, aoe_text line, aoe_error *err) {
+    length_list *l = user;
+    char text[24], *end;
+    snprintf(text, sizeof text, "%.*s", (int)(line.len < 23 ? line.len : 23), line.data);
+    unsigned long value = strtoul(text, &end, 10);
+    if (!line.len || text[0] < '0' || text[0] > '9' || *end || value == 0 || value > 1000000) {
+        err->code = AOE_EFORMAT;
+        snprintf(err->message, sizeof err->message, "the length must be an integer from 1 to 1000000, not '%s'", text);
+        return err->code;
     }
-    cli_lines_close(&lines);
-    if (more == 0 && *n == 0)
-        return cli_fail("%s: file is empty; it must contain one integer per line", path);
-    return more < 0;
+    l->value = cli_realloc(l->value, (l->n + 1) * sizeof *l->value);
+    l->value[l->n++] = value;
+    return 0;
+}
+
+/* Reads a file with one integer per line. Sets *value to the integers and *n to their number; the caller frees *value. Returns
+ * 0, or 1 after reporting the error. */
+static int read_lengths(const char *path, size_t **value, size_t *n) {
+    aoe_table_options t;
+    aoe_error err;
+    length_list l = {0};
+    aoe_table_options_defaults(&t);
+    t.input_format = AOE_TABLE_TXT;
+    const int code = aoe_texts_read(path, &t, take_length, &l, &err);
+    *value = l.value;
+    *n = l.n;
+    if (code)
+        return cli_fail("%s", err.message);
+    return l.n ? 0 : cli_fail("%s: file is empty; it must contain one integer per line", path);
 }
 
 static int run_bench(options *o, size_t **lengths, aoe_context *ctx) {

@@ -190,9 +190,9 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
      .value = "NAME",
      AT(aoe_table_options, input_format),
      /* names of the values of aoe_table_format, in the order of the values */
-     .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt"),
+     .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
      .noun = "format",
-     .help = "format of the input: tsv, csv, jsonl or txt",
+     .help = "format of the input: tsv, csv, jsonl, json or txt",
      .fallback = "from the file extension; txt for stdin"},
     {.name = "delimiter",
      .kind = CLI_NAMED,
@@ -201,6 +201,18 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
      .parse = cli_parse_delimiter,
      .help = "field separator of tables: one character, or the word tab",
      .fallback = "detected from the header: comma, semicolon, tab or |"},
+    {.name = "no-header",
+     .kind = CLI_FLAG,
+     AT(aoe_table_options, no_header),
+     .set = 1,
+     .help = "the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there is only "
+             "one"},
+    {.name = "whole-files",
+     .kind = CLI_FLAG,
+     AT(aoe_table_options, whole_files),
+     .set = 1,
+     .excludes = "columns",
+     .help = "read each file as one text, whatever its name, for example documents (.md, .html) and source code"},
 };
 
 const cli_option cli_lora_table[CLI_LORA_COUNT] = {

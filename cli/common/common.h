@@ -39,7 +39,7 @@ enum {
     CLI_SCORE_MODEL_COUNT = 8, /* number of the first options of cli_model_table, which also apply to cross-encoders */
     CLI_CHUNK_COUNT = 2,
     CLI_TABLE_COUNT = 3,
-    CLI_INPUT_COUNT = 2,
+    CLI_INPUT_COUNT = 4, /* number of all options of cli_input_table */
     CLI_LORA_COUNT = 5
 };
 /* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A command
@@ -48,8 +48,15 @@ extern const cli_option cli_general_table[CLI_SEEDED_COUNT]; /* cli_general */
 extern const cli_option cli_model_table[CLI_MODEL_COUNT];    /* cli_model_options */
 extern const cli_option cli_chunk_table[CLI_CHUNK_COUNT];    /* cli_model_options */
 extern const cli_option cli_table_table[CLI_TABLE_COUNT];    /* aoe_table_options */
-extern const cli_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options */
+extern const cli_option cli_input_table[CLI_INPUT_COUNT];    /* aoe_table_options; see the groups below */
 extern const cli_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora; the first option is --lora-r */
+
+/* The group with the options for input files, for commands that read tables, and for commands that read texts. base: an
+ * aoe_table_options. */
+#define CLI_TABLE_INPUT_GROUP(base)                                                                                            \
+    { "input files", cli_input_table, CLI_INPUT_COUNT - 1, base }
+#define CLI_TEXT_INPUT_GROUP(base)                                                                                             \
+    { "input files", cli_input_table, CLI_INPUT_COUNT, base }
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);

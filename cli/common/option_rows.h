@@ -13,6 +13,11 @@
 #define CLI_DEFAULT_LABELS    "entailment=1,contradiction=0,neutral=drop,not_entailment=0"
 #define CLI_DEFAULT_CLASSES   "entailment=1,contradiction=0,neutral=2,not_entailment=0"
 #define CLI_DEFAULT_THRESHOLD "lowest label + 0.8 x (highest label - lowest label)"
+/* Lines for the description of a command that reads the texts of files. */
+#define CLI_FILES_HELP                                                                                                         \
+    "A FILE is a table (.tsv, .csv, .jsonl or .json) or contains one text per line, and may be compressed\n"                   \
+    "(.gz or .zst). With --whole-files, each file is one text. Without FILE, or if FILE is -, texts are\n"                     \
+    "read from stdin.\n"
 #define CLI_STORAGE_HELP                                                                                                       \
     "data type of the stored weights: f32, bf16 or int8 (8 bits per weight and one scale per "                                 \
     "row, a format that only aoe can read)"

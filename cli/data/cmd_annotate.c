@@ -131,7 +131,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("generated rows", row_table, &o),
         CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.table),
+        CLI_TEXT_INPUT_GROUP(&o.table),
     };
     const cli_chat_command command = {
         .command = "data annotate",

@@ -113,7 +113,7 @@ static void describe(const aoe_finding *f, char *out, size_t size) {
     cli_excerpt(label, f->other_label, EXCERPT);
     switch (f->kind) {
     case AOE_FINDING_INVALID:
-        snprintf(out, size, "unreadable: %s", text);
+        snprintf(out, size, "unreadable: %.*s", (int)f->text.len, f->text.data);
         break;
     case AOE_FINDING_LABEL:
         snprintf(out, size, "label '%s' is neither a number nor a known label name", text);
@@ -229,7 +229,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("checks", check_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.c.table),
+        CLI_TABLE_INPUT_GROUP(&o.c.table),
 
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };

@@ -155,7 +155,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("conversion", form_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.c.table),
+        CLI_TABLE_INPUT_GROUP(&o.c.table),
 
         CLI_GROUP("general", cli_general_table, &o.general),
     };

@@ -112,7 +112,7 @@ static int check_options(const options *o, const char *input) {
         return cli_usage("data dedup",
                          "the output has the format of the input: use the extension %s, or convert the input first "
                          "(aoe data convert)",
-                         *cli_table_end(input) ? cli_table_end(input) : ".tsv, .csv, .jsonl or .txt");
+                         *cli_rows_end(input) ? cli_rows_end(input) : ".tsv, .csv, .jsonl or .txt");
     return cli_check_summary("data dedup", o->general.json, o->output, "rows");
 }
 
@@ -123,7 +123,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("comparison", equal_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.d.table),
+        CLI_TABLE_INPUT_GROUP(&o.d.table),
 
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };

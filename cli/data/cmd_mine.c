@@ -327,7 +327,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.m.table),
+        CLI_TABLE_INPUT_GROUP(&o.m.table),
 
         CLI_GROUP("candidates", candidate_table, &o),
         CLI_GROUP("selection", choice_table, &o),

@@ -163,7 +163,7 @@ static void print_json(const job *j) {
 
 static int open_outputs(job *j) {
     const options *o = j->o;
-    const char *end = strcmp(j->input, "-") ? cli_table_end(j->input) : ".txt";
+    const char *end = strcmp(j->input, "-") ? cli_rows_end(j->input) : ".txt";
     aoe_error err;
     j->made_dir = !aoei_exists(o->output);
     if (aoei_make_dir(o->output, &err))
@@ -221,7 +221,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("grouping", together_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.s.table),
+        CLI_TABLE_INPUT_GROUP(&o.s.table),
 
         CLI_GROUP("general", cli_general_table, &o.general),
     };

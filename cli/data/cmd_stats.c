@@ -277,7 +277,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.s.table),
+        CLI_TABLE_INPUT_GROUP(&o.s.table),
 
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };

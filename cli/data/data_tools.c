@@ -38,22 +38,39 @@ int cli_check_summary(const char *command, int json, const char *output, const c
                      rows);
 }
 
-const char *cli_table_end(const char *path) {
-    static const char *const formats[] = {".tsv", ".csv", ".jsonl", ".txt"}, *const packed[] = {"", ".gz", ".zst"};
+/* Returns 1 if the file name ends in .gz, 2 if it ends in .zst, and 0 otherwise. The case of the letters is ignored. */
+static size_t compression_of(const char *path) {
     const size_t len = strlen(path);
-    for (size_t f = 0; f < 4; f++)
-        for (size_t p = 0; p < 3; p++) {
-            const size_t a = strlen(formats[f]), b = strlen(packed[p]);
-            if (len > a + b && !strncasecmp(path + len - a - b, formats[f], a) && !strcasecmp(path + len - b, packed[p]))
-                return path + len - a - b;
-        }
-    return path + len;
+    return len > 3 && !strcasecmp(path + len - 3, ".gz") ? 1 : len > 4 && !strcasecmp(path + len - 4, ".zst") ? 2 : 0;
 }
 
-int cli_same_format(const char *a, const char *b) {
-    const char *x = cli_table_end(a), *y = cli_table_end(b);
-    const size_t n = *x ? strcspn(x + 1, ".") : 0;
-    return n == (*y ? strcspn(y + 1, ".") : 0) && !strncasecmp(x, y, n + 1);
+/* Returns the format that the extension of a file name determines, or AOE_TABLE_AUTO. */
+static aoe_table_format format_of(const char *path) {
+    aoe_table_format format;
+    return strcmp(path, "-") == 0 || aoe_table_format_of(&format, path, NULL) ? AOE_TABLE_AUTO : format;
+}
+
+const char *cli_table_end(const char *path) {
+    static const size_t packed[] = {0, sizeof ".gz" - 1, sizeof ".zst" - 1};
+    const aoe_table_format format = format_of(path);
+    const char *end = path + strlen(path);
+    if (format == AOE_TABLE_AUTO || format == AOE_TABLE_JSON)
+        return end;
+    end -= packed[compression_of(path)];
+    do
+        end--;
+    while (*end != '.');
+    return end;
+}
+
+const char *cli_rows_end(const char *path) {
+    static const char *const lines[] = {".jsonl", ".jsonl.gz", ".jsonl.zst"};
+    return format_of(path) == AOE_TABLE_JSON ? lines[compression_of(path)] : cli_table_end(path);
+}
+
+int cli_same_format(const char *input, const char *output) {
+    const aoe_table_format format = format_of(input);
+    return (format == AOE_TABLE_JSON ? AOE_TABLE_JSONL : format) == format_of(output);
 }
 
 void cli_excerpt(char *out, aoe_text text, size_t most) {

@@ -96,7 +96,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("classes", class_table, &o),
         CLI_GROUP("tables", cli_table_table, &o.table),
-        CLI_GROUP("input files", cli_input_table, &o.table),
+        CLI_TABLE_INPUT_GROUP(&o.table),
     };
     const cli_evaluation e = {
         .command = "eval pairs",

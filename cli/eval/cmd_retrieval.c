@@ -213,7 +213,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("metrics", measure_table, &o),
         CLI_GROUP("input", input_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.r.table),
+        CLI_TABLE_INPUT_GROUP(&o.r.table),
     };
     const cli_evaluation e = {
         .command = "eval retrieval",

@@ -43,7 +43,7 @@ static int run_command(int argc, char **argv) {
     aoe_triplet_options_defaults(&o);
     const cli_group groups[] = {
         CLI_GROUP("tables", tables, &o),
-        CLI_GROUP("input files", cli_input_table, &o.table),
+        CLI_TABLE_INPUT_GROUP(&o.table),
     };
     const cli_evaluation e = {
         .command = "eval triplets",

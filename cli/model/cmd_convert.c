@@ -273,7 +273,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("conversion", table, &o),
         CLI_GROUP("vocabulary", vocabulary_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.convert.table),
+        CLI_TEXT_INPUT_GROUP(&o.convert.table),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {

@@ -134,7 +134,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("flow", table, &o),
         CLI_GROUP("training", training_table, &o),
         CLI_GROUP("texts", text_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.flow.table),
+        CLI_TEXT_INPUT_GROUP(&o.flow.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("general", cli_general_table, &o.general),
     };

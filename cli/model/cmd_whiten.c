@@ -65,7 +65,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("whitening", table, &o),
         CLI_GROUP("texts", text_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.whiten.table),
+        CLI_TEXT_INPUT_GROUP(&o.whiten.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };

@@ -327,7 +327,7 @@ static int run_command(int argc, char **argv) {
     const cli_group groups[] = {
         CLI_GROUP("plot", cli_plot_table, &o.plot),
         CLI_GROUP("texts", length_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.table),
+        CLI_TEXT_INPUT_GROUP(&o.table),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.plot.general},
     };
     const cli_syntax syntax = {

@@ -75,9 +75,10 @@ static const cli_option table[] = {
      .offset = offsetof(options, format),
      .choices = CLI_CHOICES("jsonl", "npy", "tsv"),
      .noun = "format",
-     .help = "output format: jsonl, npy or tsv. jsonl: one object per text, with the embedding, the "
-             "number of tokens, whether the text was truncated and, with --chunk mean, the number of "
-             "chunks. npy: array of shape [texts, dims]. tsv: one row per text, one column per component",
+     .help =
+         "output format: jsonl, npy or tsv. jsonl: one object per text, with the embedding, the "
+         "number of tokens, whether the text was truncated and, with --chunk mean, the number of "
+         "chunks; with --whole-files, the name of the file. npy: array of shape [texts, dims]. tsv: one row per text, one column per component",
      .fallback = "from the extension of --output, otherwise jsonl"},
     {.name = "dims",
      .kind = CLI_SIZE,
@@ -303,6 +304,7 @@ static int begin_output(job *j, const options *o) {
     j->output.dims = j->dims;
     j->output.ranges = j->ranges;
     j->output.has_chunks = o->model.chunk == AOE_CHUNK_MEAN;
+    j->output.has_files = o->table.whole_files;
     return cli_file_open(&j->file[0], o->output) || cli_vector_output_begin(&j->output, &j->file[0]) ||
            (o->save_ranges && cli_file_open(&j->file[1], o->save_ranges));
 }
@@ -372,7 +374,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("output", table, &o),
         CLI_GROUP("precision", precision_table, &o),
         CLI_GROUP("input", column_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.table),
+        CLI_TEXT_INPUT_GROUP(&o.table),
         CLI_GROUP("model", cli_model_table, &o.model),
         CLI_GROUP("long texts", cli_chunk_table, &o.model),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
@@ -380,12 +382,11 @@ static int run_command(int argc, char **argv) {
     const cli_syntax syntax = {
         .command = "embed",
         .operands = "[FILE...]",
-        .about = "Computes one embedding per text and writes the embeddings in the order of the texts. A FILE is a\n"
-                 "table (.tsv, .csv or .jsonl) or contains one text per line, and may be compressed (.gz or .zst).\n"
-                 "Without FILE, or if FILE is -, texts are read from stdin.\n",
+        .about = "Computes one embedding per text and writes the embeddings in the order of the texts.\n" CLI_FILES_HELP,
         .examples = "  echo 'A plane is taking off.' | aoe embed -m model\n"
                     "  aoe embed -m model --format npy -o vectors.npy sentences.txt\n"
                     "  aoe embed -m model pairs.csv --columns text=question -o vectors.npy\n"
+                    "  aoe embed -m model --whole-files notes/*.md -o notes.jsonl\n"
                     "  aoe embed -m model --precision int8 --save-ranges ranges.json documents.txt -o documents.npy\n"
                     "  aoe embed -m model --precision int8 --ranges ranges.json queries.txt -o queries.npy\n"
                     "  curl -s URL | aoe embed --input-format jsonl -o vectors.npy\n",

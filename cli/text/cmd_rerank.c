@@ -347,8 +347,8 @@ static int score_batch(job *j) {
 /* Callback of aoe_text_pairs_read. Adds a pair to the batch, and scores the batch if it is full. */
 static int take_pair(void *user, aoe_text text1, aoe_text text2, size_t line, aoe_error *err) {
     job *j = user;
-    cli_batch_add(&j->first, text1, j->o->pairs, line);
-    cli_batch_add(&j->second, text2, j->o->pairs, line);
+    cli_batch_add(&j->first, text1, j->o->pairs, line, 1);
+    cli_batch_add(&j->second, text2, j->o->pairs, line, 1);
     if (!cli_batch_is_full(&j->first) && !cli_batch_is_full(&j->second))
         return 0;
     j->reported = score_batch(j);
@@ -470,7 +470,7 @@ static int run_command(int argc, char **argv) {
         CLI_GROUP("scores", task_table, &o),
         CLI_GROUP("output", output_table, &o),
         CLI_GROUP("input", column_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.table),
+        CLI_TEXT_INPUT_GROUP(&o.table),
         {"model", cli_model_table, CLI_SCORE_MODEL_COUNT, &o.model},
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
@@ -480,10 +480,9 @@ static int run_command(int argc, char **argv) {
         .about = "Scores pairs of texts with a cross-encoder, a model that reads both texts at once. Its scores are\n"
                  "more accurate than the cosine of two embeddings, and slower to compute. With --query, ranks the\n"
                  "texts of the files by their score with the query, best first; texts with equal scores keep their\n"
-                 "order. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line, and may be\n"
-                 "compressed (.gz or .zst). Without FILE, or if FILE is -, texts are read from stdin. With --pairs,\n"
-                 "scores the rows of a table. A prompt is added to the query, or to the first text of a pair. If a\n"
-                 "pair is longer than the maximum sequence length, its longer text is truncated first.\n",
+                 "order.\n" CLI_FILES_HELP
+                 "With --pairs, scores the rows of a table. A prompt is added to the query, or to the first text of a\n"
+                 "pair. If a pair is longer than the maximum sequence length, its longer text is truncated first.\n",
         .examples = "  aoe rerank -m cross-encoder/ms-marco-MiniLM-L6-v2 --query 'capital of Peru' --top 10 texts.txt\n"
                     "  aoe rerank -m nli-model --pairs pairs.tsv --scores softmax --json\n",
         CLI_GROUPS(groups),

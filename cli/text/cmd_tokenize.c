@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Implements `aoe tokenize`: prints one JSON array of token ids per line of text. Only the files of the tokenizer are opened;
- * the weights of the model are not read.
+ * Implements `aoe tokenize`: prints one JSON array of token ids per text. Only the files of the tokenizer are opened; the
+ * weights of the model are not read. Each text is tokenized as soon as it is read, so the command can be used as a coprocess.
  */
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
-#include "cli/common/text_input.h"
+#include "cli/common/text_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,12 @@ typedef struct options {
     aoe_encode_options encode;
     int jsonl;  /* 1: each input line is a JSON string */
     int tokens; /* 1: tokens are printed as text */
+    aoe_table_options table;
 } options;
 
 typedef struct job {
     aoe_tokenizer *tokenizer;
-    cli_lines lines;
+    cli_text_files input;
     aoe_ids ids;
     const options *o;
     aoe_encode_options encode; /* encoding options from the command line and from the settings of the model */
@@ -42,6 +43,7 @@ static const cli_option table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, jsonl),
      .set = 1,
+     .excludes = "input-format",
      .help =
          "read each line as a JSON string, so that texts may contain line breaks and NUL characters, or as a JSON array of two "
          "strings, which is encoded as a pair for a cross-encoder"},
@@ -68,6 +70,13 @@ static const cli_option table[] = {
      .offset = offsetof(options, encode.no_special_tokens),
      .set = 1,
      .help = "do not add special tokens such as [CLS] and [SEP]"},
+};
+
+static const cli_option column_table[] = {
+    CLI_OPTION_COLUMNS(.offset = offsetof(options, table.columns), "text=NAME",
+                       "name of the text column of tables; with several names, for example a,b, the texts of all of them are "
+                       "tokenized, row by row",
+                       "text or sentence"),
 };
 
 static json_t *ids_json(const job *j) {
@@ -114,8 +123,11 @@ static json_t *tokens_json(const job *j) {
     return tokens;
 }
 
-static int fail_line(const job *j, const char *message) {
-    return cli_fail("%s:%zu: %s", j->lines.name, j->lines.number, message);
+/* Reports an error in the text that is tokenized. */
+static int fail_text(const job *j, const char *message) {
+    aoe_error err = {0};
+    snprintf(err.message, sizeof err.message, "%s", message);
+    return cli_text_files_fail(&j->input, 0, &err);
 }
 
 static json_t *types_json(const job *j) {
@@ -130,11 +142,11 @@ static int print_text(job *j, aoe_text text, const aoe_text *second) {
     aoe_error err;
     if (second ? aoe_tokenizer_encode_pair(j->tokenizer, text, *second, &j->encode, &j->ids, &err)
                : aoe_tokenizer_encode(j->tokenizer, text, &j->encode, &j->ids, &err))
-        return fail_line(j, err.message);
+        return fail_text(j, err.message);
     /* A text without tokens is an error if special tokens are disabled or if the line is plain text. It is not an error if the
      * tokenizer drops unknown words. */
     if (j->ids.n == 0 && (j->encode.no_special_tokens || !j->o->jsonl) && !j->encode.drop_unknown)
-        return fail_line(j, "the text has no tokens; remove the line");
+        return fail_text(j, "the text has no tokens; remove the line");
     j->texts++;
     j->empty += text.len == 0 && (!second || second->len == 0);
     j->bare |= text.len == 0 && j->ids.n == 0;
@@ -166,13 +178,13 @@ static int take_json(job *j, aoe_text line) {
     int code;
     if (!value) {
         snprintf(message, sizeof message, "invalid JSON: %.150s; write a string in double quotes", e.text);
-        code = fail_line(j, message);
+        code = fail_text(j, message);
     } else if (json_array_size(value) == 2 && json_is_string(json_array_get(value, 0)) &&
                json_is_string(json_array_get(value, 1))) {
         const aoe_text second = string_of(json_array_get(value, 1));
         code = print_text(j, string_of(json_array_get(value, 0)), &second);
     } else if (!json_is_string(value)) {
-        code = fail_line(j, "neither a JSON string nor an array of two JSON strings; write strings in double quotes");
+        code = fail_text(j, "neither a JSON string nor an array of two JSON strings; write strings in double quotes");
     } else {
         code = print_text(j, string_of(value), NULL);
     }
@@ -180,11 +192,17 @@ static int take_json(job *j, aoe_text line) {
     return code;
 }
 
-/* Opens the tokenizer and tokenizes all lines. */
+/* Receives a batch of one text. */
+static int take_text(void *user, const cli_batch *batch) {
+    job *j = user;
+    return (j->o->jsonl ? take_json(j, batch->text[0]) : print_text(j, batch->text[0], NULL)) || ferror(stdout);
+}
+
+/* Opens the tokenizer and tokenizes all texts. */
 static int run_tokenize(job *j, const cli_args *args) {
     aoe_error err;
-    aoe_text line;
-    int more, code = 0;
+    aoe_table_options t = j->o->table;
+    int code = 0;
     char *dir = cli_find_model(j->o->dir);
     if (!dir)
         return 1;
@@ -194,10 +212,14 @@ static int run_tokenize(job *j, const cli_args *args) {
     j->encode.prompt = j->o->encode.prompt;
     j->encode.no_special_tokens |= j->o->encode.no_special_tokens;
     free(dir);
-    if (code || cli_lines_open(&j->lines, args->operand, args->n))
+    if (code)
         return 1;
-    while (!code && (more = cli_lines_next(&j->lines, &line)) != 0)
-        code = more < 0 ? 1 : (j->o->jsonl ? take_json(j, line) : print_text(j, line, NULL)) || ferror(stdout);
+    if (j->o->jsonl)
+        t.input_format = AOE_TABLE_TXT;
+    cli_batch_create(&j->input.batch, 1, 1);
+    j->input.use = take_text;
+    j->input.user = j;
+    code = cli_text_files_read(&j->input, args, &t);
     if (!code && j->empty)
         cli_warn("%zu of %zu text%s %s empty: %s", j->empty, j->texts, cli_plural(j->texts), j->empty == 1 ? "is" : "are",
                  j->bare ? "no tokens" : "special tokens only");
@@ -207,17 +229,20 @@ static int run_tokenize(job *j, const cli_args *args) {
 static int run_command(int argc, char **argv) {
     options o = {0};
     aoe_encode_options_defaults(&o.encode);
+    aoe_table_options_defaults(&o.table);
     cli_general_defaults(&o.general);
     const cli_group groups[] = {
         CLI_GROUP("tokenizing", table, &o),
+        CLI_GROUP("input", column_table, &o),
+        CLI_TEXT_INPUT_GROUP(&o.table),
         {"general", cli_general_table, CLI_GENERAL_COUNT, &o.general},
     };
     const cli_syntax syntax = {
         .command = "tokenize",
         .operands = "[FILE...]",
-        .about = "Reads one text per line from the files and prints a JSON array of token ids for each text. Without\n"
-                 "FILE, or if FILE is -, texts are read from stdin. With --json, an object with the keys ids and\n"
-                 "truncated is printed for each text; truncated is true if the text was truncated to --max-length.\n",
+        .about = "Prints a JSON array of token ids for each text of the files.\n" CLI_FILES_HELP
+                 "With --json, an object with the keys ids and truncated is printed for each text; truncated is true\n"
+                 "if the text was truncated to --max-length.\n",
         .examples = "  echo 'A plane is taking off.' | aoe tokenize -m model --tokens\n",
         CLI_GROUPS(groups),
         .max_operands = SIZE_MAX,
@@ -228,7 +253,7 @@ static int run_command(int argc, char **argv) {
         job j = {.o = &o, .encode = o.encode};
         cli_set_quiet(o.general.quiet);
         code = run_tokenize(&j, &args);
-        cli_lines_close(&j.lines);
+        cli_batch_destroy(&j.input.batch);
         aoe_ids_free(&j.ids);
         free(j.line);
         aoe_tokenizer_close(j.tokenizer);

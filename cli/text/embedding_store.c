@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Stores texts with embeddings in a temporary file. The record of a text contains its info, its length, its bytes and its
- * embedding.
+ * Stores texts with embeddings in a temporary file. The record of a text contains its info, the pointer to the name of its
+ * file, its length, its bytes and its embedding.
  */
 #include "cli/text/embedding_store.h"
 
@@ -22,6 +22,7 @@ int cli_embedding_store_add(cli_embedding_store *s, const cli_batch *batch, cons
     for (size_t i = 0; i < batch->n; i++) {
         const size_t len = s->has_texts ? batch->text[i].len : 0;
         fwrite(&info[i], sizeof info[i], 1, s->file);
+        fwrite(&batch->name[i], sizeof batch->name[i], 1, s->file);
         fwrite(&len, sizeof len, 1, s->file);
         fwrite(batch->text[i].data, 1, len, s->file);
         fwrite(vectors + i * s->dims, sizeof *vectors, s->dims, s->file);
@@ -34,9 +35,10 @@ int cli_embedding_store_rewind(cli_embedding_store *s) {
     return fflush(s->file) || fseek(s->file, 0, SEEK_SET) ? fail_to_write() : 0;
 }
 
-/* Reads the next record into *info, vector[dims] and s->text. Returns 0, or -1 if reading fails. */
-static int read_record(cli_embedding_store *s, aoe_text *text, float *vector, aoe_text_info *info) {
-    if (fread(info, sizeof *info, 1, s->file) != 1 || fread(&text->len, sizeof text->len, 1, s->file) != 1)
+/* Reads the next record into *info, *name, vector[dims] and s->text. Returns 0, or -1 if reading fails. */
+static int read_record(cli_embedding_store *s, aoe_text *text, const char **name, float *vector, aoe_text_info *info) {
+    if (fread(info, sizeof *info, 1, s->file) != 1 || fread(name, sizeof *name, 1, s->file) != 1 ||
+        fread(&text->len, sizeof text->len, 1, s->file) != 1)
         return -1;
     if (text->len > s->capacity || !s->text) {
         s->capacity = text->len + 4096;
@@ -50,13 +52,14 @@ static int read_record(cli_embedding_store *s, aoe_text *text, float *vector, ao
 
 int cli_embedding_store_read(cli_embedding_store *s, cli_batch *batch, float *vectors, aoe_text_info *info) {
     aoe_text text;
+    const char *name = NULL;
     cli_batch_clear(batch);
     for (; s->n && !cli_batch_is_full(batch); s->n--) {
-        if (read_record(s, &text, vectors + batch->n * s->dims, &info[batch->n])) {
+        if (read_record(s, &text, &name, vectors + batch->n * s->dims, &info[batch->n])) {
             cli_fail("cannot read the temporary file; use --calibrate or --ranges");
             return -1;
         }
-        cli_batch_add(batch, text, "", 0);
+        cli_batch_add(batch, text, name, 0, 0);
     }
     cli_batch_finish(batch);
     return batch->n > 0;

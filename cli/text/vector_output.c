@@ -59,13 +59,25 @@ static void write_text(cli_vector_output *o, const float *v, char separator) {
     fwrite(o->line, 1, (size_t)(to - 1 - o->line), o->to);
 }
 
-/* Writes the JSON object of a text. v: embedding of the text. */
-static int write_jsonl(cli_vector_output *o, aoe_text text, const float *v, const aoe_text_info *info) {
+/* Writes a text as a JSON string. Returns 0, or -1 if out of memory. */
+static int write_string(cli_vector_output *o, aoe_text text) {
     json_t *value = cli_json_text(text.data, text.len);
-    fputs("{\"text\":", o->to);
-    int failed = !value || cli_put_json(o->to, value);
+    const int failed = !value || cli_put_json(o->to, value);
     json_decref(value);
-    if (failed)
+    return failed ? -1 : 0;
+}
+
+/* Writes the JSON object of a text. v: embedding of the text. */
+static int write_jsonl(cli_vector_output *o, const char *file, aoe_text text, const float *v, const aoe_text_info *info) {
+    int failed = 0;
+    putc('{', o->to);
+    if (o->has_files) {
+        fputs("\"file\":", o->to);
+        failed = write_string(o, aoe_text_of(file));
+        putc(',', o->to);
+    }
+    fputs("\"text\":", o->to);
+    if (write_string(o, text) || failed)
         return cli_fail("out of memory while printing JSON");
     fputs(",\"embedding\":[", o->to);
     write_text(o, v, ',');
@@ -76,14 +88,14 @@ static int write_jsonl(cli_vector_output *o, aoe_text text, const float *v, cons
     return 0;
 }
 
-/* Writes an embedding. */
-static int write_vector(cli_vector_output *o, aoe_text text, const float *v, const aoe_text_info *info) {
+/* Writes the embedding of a text. file: name of the file of the text. */
+static int write_vector(cli_vector_output *o, const char *file, aoe_text text, const float *v, const aoe_text_info *info) {
     aoe_error err;
     const int floats = o->precision == AOE_PRECISION_FLOAT32;
     if (!floats && aoe_quantize(o->precision, v, 1, o->dims, o->ranges, o->row, &err))
         return cli_fail("%s", err.message);
     if (o->format == CLI_VECTORS_JSONL)
-        return write_jsonl(o, text, v, info);
+        return write_jsonl(o, file, text, v, info);
     if (o->format == CLI_VECTORS_TSV) {
         write_text(o, v, '\t');
         putc('\n', o->to);
@@ -97,7 +109,7 @@ static int write_vector(cli_vector_output *o, aoe_text text, const float *v, con
 
 int cli_vector_output_write(cli_vector_output *o, const cli_batch *batch, const float *vectors, const aoe_text_info *info) {
     for (size_t i = 0; i < batch->n; i++)
-        if (write_vector(o, batch->text[i], vectors + i * o->dims, &info[i]))
+        if (write_vector(o, batch->name[i], batch->text[i], vectors + i * o->dims, &info[i]))
             return 1;
     o->rows += batch->n;
     if (o->to == o->spool && (fflush(o->spool) || ferror(o->spool)))

@@ -7,7 +7,7 @@
 #include <aoe.h>
 
 #include "cli/common/outfile.h"
-#include "cli/common/text_input.h"
+#include "cli/common/text_batch.h"
 
 typedef enum cli_vector_format { CLI_VECTORS_JSONL, CLI_VECTORS_NPY, CLI_VECTORS_TSV, CLI_VECTORS_BY_NAME } cli_vector_format;
 
@@ -17,6 +17,7 @@ typedef struct cli_vector_output {
     size_t dims;    /* components of an embedding */
     float *ranges;  /* [2, dims] ranges of the components for int8 and uint8, borrowed; otherwise unused */
     int has_chunks; /* 1: the JSON lines contain the number of chunks of each text */
+    int has_files;  /* 1: the JSON lines contain the name of the file of each text */
     /* private */
     cli_file *out; /* output file, borrowed */
     /* temporary file for the embeddings, owned; used if the output is a .npy file whose header cannot be rewritten, otherwise
@@ -29,7 +30,7 @@ typedef struct cli_vector_output {
     size_t rows;        /* number of embeddings that were written */
 } cli_vector_output;
 
-/* Begins the output. The caller sets format, precision, dims, ranges and has_chunks, zeroes the other fields, and opens `out`.
+/* Begins the output. The caller sets format, precision, dims, ranges, has_chunks and has_files, zeroes the other fields, and opens `out`.
  * The ranges may be computed later, but before the first embedding is written. Returns 0, or 1 after reporting the error. */
 int cli_vector_output_begin(cli_vector_output *o, cli_file *out);
 /* Writes the embeddings of the texts of a batch. vectors: [batch->n, dims]; info: [batch->n]. Returns 0, or 1 after reporting

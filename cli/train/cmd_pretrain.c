@@ -136,7 +136,7 @@ static int run_command(int argc, char **argv) {
     aoe_pretrain_options_defaults(&o.p);
     const cli_group groups[] = {
         CLI_GROUP("data", data_table, &o),
-        CLI_GROUP("input files", cli_input_table, &o.p.table),
+        CLI_TEXT_INPUT_GROUP(&o.p.table),
 
         CLI_GROUP("output", cli_output_table, &o.p.args),
         CLI_GROUP("batches", batch_table, &o),

@@ -842,7 +842,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
         CLI_GROUP("teacher", teacher_table, o),
         CLI_GROUP("adapters (LoRA)", cli_lora_table, &o->t.lora),
         CLI_GROUP("tables", o->table_options, &o->table),
-        CLI_GROUP("input files", cli_input_table, &o->table),
+        CLI_TABLE_INPUT_GROUP(&o->table),
         CLI_GROUP("model", o->model_options, &o->model),
         CLI_GROUP("general", cli_general_table, &o->general),
     };

@@ -103,12 +103,19 @@ size_t aoei_utf8_encode(uint32_t cp, char out[4]) {
     return 4;
 }
 
-const char *aoei_utf16_name(const char *s, size_t len) {
+const char *aoei_utf_name(const char *s, size_t len) {
+    const unsigned char *b = (const unsigned char *)s;
+    if (len >= 4 && (memcmp(s, "\xFF\xFE\0\0", 4) == 0 || memcmp(s, "\0\0\xFE\xFF", 4) == 0))
+        return "UTF-32";
     if (len >= 2 && (memcmp(s, "\xFF\xFE", 2) == 0 || memcmp(s, "\xFE\xFF", 2) == 0))
         return "UTF-16";
-    if (len < 4)
+    if (len < 4 || b[0] > 0x7f || b[1] > 0x7f || b[2] > 0x7f || b[3] > 0x7f)
         return NULL;
-    if (s[0] > 0 && !s[1] && s[2] > 0 && !s[3])
+    if (len >= 8 && b[0] && !b[1] && !b[2] && !b[3] && b[4] && !b[5] && !b[6] && !b[7])
+        return "UTF-32LE";
+    if (len >= 8 && !b[0] && !b[1] && !b[2] && b[3] && !b[4] && !b[5] && !b[6] && b[7])
+        return "UTF-32BE";
+    if (b[0] && !b[1] && b[2] && !b[3])
         return "UTF-16LE";
-    return !s[0] && s[1] > 0 && !s[2] && s[3] > 0 ? "UTF-16BE" : NULL;
+    return !b[0] && b[1] && !b[2] && b[3] ? "UTF-16BE" : NULL;
 }

@@ -140,6 +140,10 @@ static int add_table(json_t *o, const aoe_table_options *t) {
         bad |= json_object_set_new(o, "input_format", json_integer(t->input_format));
     if (t->delimiter)
         bad |= json_object_set_new(o, "delimiter", json_integer(t->delimiter));
+    if (t->no_header)
+        bad |= json_object_set_new(o, "no_header", json_true());
+    if (t->whole_files)
+        bad |= json_object_set_new(o, "whole_files", json_true());
     return bad;
 }
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "table/formats.h"
 
 enum { INITIAL_CAPACITY = 1 << 18 /* initial size of the buffer in bytes */ };
 
@@ -139,6 +140,8 @@ int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
     if (rc <= 0)
         return rc;
     const char *data = l->buffer + l->begin;
+    if (l->number == 0 && (rc = aoei_format_check_bytes(data, l->end - l->begin, aoei_lines_name(l), err)))
+        return rc;
     size_t bom = l->number == 0 && len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     if (bom && len == 3 && !eol) /* a file that contains only a byte order mark is empty */
         return 0;
@@ -150,10 +153,6 @@ int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
     const char *cr = l->number == 1 && !eol ? memchr(line->data, '\r', line->len) : NULL;
     if (cr && (size_t)(cr - line->data) + 1 < line->len)
         return aoei_lines_fail_cr(l, err);
-    const char *utf16 = l->number == 1 ? aoei_utf16_name(line->data, line->len) : NULL;
-    if (utf16)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the text is UTF-16; convert it to UTF-8, for example with iconv -f %s -t UTF-8",
-                         aoei_lines_name(l), utf16);
     size_t valid = aoei_utf8_valid(line->data, line->len);
     if (valid < line->len)
         return aoei_fail(err, AOE_EFORMAT,

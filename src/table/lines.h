@@ -27,7 +27,8 @@ void aoei_lines_close(aoei_lines *l);                                  /* accept
 const char *aoei_lines_name(const aoei_lines *l);                      /* file name for messages; owned by l */
 
 /* Reads a line. Returns 1 for a line, 0 at the end of the file, or an error. After an error, l must not be read again. Errors:
- * - AOE_EFORMAT for invalid UTF-8; the message contains the byte offset in the decompressed text, or says that it is UTF-16
+ * - AOE_EFORMAT for invalid UTF-8; the message contains the byte offset in the decompressed text
+ * - AOE_EFORMAT if the first bytes are those of a binary file (aoei_format_check_bytes)
  * - AOE_EFORMAT for CR line ends
  * - AOE_ENOMEM, and the errors of aoei_stream_read */
 int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <zlib.h>
 #include <zstd.h>
@@ -57,14 +58,36 @@ static void zlib_free(void *opaque, void *p) {
     aoei_free(p);
 }
 
-/* Reads up to `capacity` bytes from the file without decompressing them. *got is set to the number of bytes read. */
+/* Reads up to `capacity` bytes from the file without decompressing them. *got is set to the number of bytes read. If the file
+ * is a pipe or a terminal, the bytes that are available are returned without waiting for more. */
 static int read_file(aoei_stream *s, char *out, size_t capacity, size_t *got, aoe_error *err) {
-    errno = 0;
-    *got = fread(out, 1, capacity, s->file);
-    if (*got < capacity && ferror(s->file))
+    const int fd = fileno(s->file); /* -1: a stream in memory */
+    ssize_t n;
+    do {
+        errno = 0;
+        n = fd >= 0 ? read(fd, out, capacity) : (ssize_t)fread(out, 1, capacity, s->file);
+    } while (n < 0 && errno == EINTR);
+    *got = n > 0 ? (size_t)n : 0;
+    if (n < 0 || (fd < 0 && ferror(s->file)))
         return aoei_fail_errno(err, errno, "%s: cannot read at byte %" PRIu64, s->name, s->read + *got);
     s->read += *got;
     return 0;
+}
+
+/* Checks that a compressed file begins with the signature of its format. A browser may have decompressed a file without
+ * changing its name. */
+static int check_signature(const aoei_stream *s, aoe_error *err) {
+    static const char gzip[] = "\x1f\x8b", zstd[] = "\x28\xb5\x2f\xfd";
+    const int is_gzip = s->codec == AOEI_CODEC_GZIP;
+    const size_t n = is_gzip ? sizeof gzip - 1 : sizeof zstd - 1;
+    const int skippable = !is_gzip && s->in_len >= 4 && ((unsigned char)s->in[0] & 0xf0) == 0x50 &&
+                          memcmp(s->in + 1, "\x2a\x4d\x18", 3) == 0; /* a zstd file may begin with a skippable frame */
+    if (s->in_len < n || skippable || memcmp(s->in, is_gzip ? gzip : zstd, n) == 0)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the file is not compressed with %s, although its name ends in %s; remove this extension, or compress "
+                     "the file",
+                     s->name, codec_name(s->codec), is_gzip ? ".gz" : ".zst");
 }
 
 /* Reads the next block of compressed bytes into s->in. */
@@ -76,7 +99,7 @@ static int fill(aoei_stream *s, aoe_error *err) {
         return rc;
     }
     s->eof = s->in_len == 0;
-    return 0;
+    return s->read == s->in_len ? check_signature(s, err) : 0;
 }
 
 /* Returns the byte offset in the compressed file at which decompression continues. */
@@ -193,7 +216,7 @@ fail:
 int aoei_stream_open(aoei_stream **out, const char *path, aoe_error *err) {
     *out = NULL;
     if (strcmp(path, "-") == 0)
-        return aoei_stream_attach(out, stdin, "standard input", AOEI_CODEC_PLAIN, err);
+        return aoei_stream_attach(out, stdin, "stdin", AOEI_CODEC_PLAIN, err);
     FILE *file = fopen(path, "rb");
     if (!file && (errno == ENOENT || errno == ENOTDIR))
         return aoei_fail(err, AOE_ENOENT, "%s: no such file; check the path", path);

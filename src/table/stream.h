@@ -23,7 +23,7 @@ int aoei_stream_open(aoei_stream **s, const char *path, aoe_error *err);
  * is copied. */
 int aoei_stream_attach(aoei_stream **s, FILE *file, const char *name, aoei_codec codec, aoe_error *err);
 void aoei_stream_close(aoei_stream *s);             /* accepts NULL */
-const char *aoei_stream_name(const aoei_stream *s); /* the path, or "standard input"; owned by s */
+const char *aoei_stream_name(const aoei_stream *s); /* the path, or "stdin"; owned by s */
 
 /* Reads up to `capacity` decompressed bytes into out; `capacity` must be positive. *got is set to the number of bytes read. It
  * is 0 only at the end of the file. Errors: AOE_EFORMAT if the compressed data are truncated or corrupt (the message contains

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * Reads tables in four formats. A row of a .tsv, .csv or .txt file is split into cells, one per column. A row of a .jsonl file
- * is parsed into a JSON object. The values of the selected columns are then stored in `field`. Texts are not copied: they point
- * into the line, the CSV buffer or the JSON object. Invariant: after a table is opened, its header has been read and the first
- * data row is read next.
+ * Reads tables. A row of a .tsv, .csv or .txt file is split into cells, one per column. A row of a .jsonl or .json file is
+ * parsed into a JSON object (json_rows.h). The values of the selected columns are then stored in `field`. Texts are not copied:
+ * they point into the line, the CSV buffer or the JSON object. Invariant: after a table is opened, its header has been read and
+ * the first data row is read next.
  */
 #include "table/table.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include <jansson.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
-#include "base/json.h"
+#include "table/formats.h"
+#include "table/json_rows.h"
 #include "table/lines.h"
 
 enum {
@@ -29,18 +32,24 @@ typedef struct bad_row {
 
 struct aoei_table {
     aoei_lines *lines; /* lines of the file; owned */
-    aoe_table_format
-        format;   /* format that is used to split rows: AOE_TABLE_CSV for every delimiter except TAB; never AOE_TABLE_AUTO */
-    aoei_csv csv; /* CSV parser; used only if format is AOE_TABLE_CSV */
-    aoe_text *column;                  /* [n_columns] column names; the array and the bytes of the names are owned */
+    /* format that is used to split rows: AOE_TABLE_CSV for every delimiter except TAB, AOE_TABLE_JSONL also for a JSON array;
+     * never AOE_TABLE_AUTO */
+    aoe_table_format format;
+    int whole;        /* 1: the whole file is one row; format is then AOE_TABLE_TXT */
+    int no_header;    /* 1: the first line is a row */
+    aoei_csv csv;     /* CSV parser; used only if format is AOE_TABLE_CSV */
+    int csv_pending;  /* 1: the record in `csv` is the first row, which was parsed to count the columns and is not yet returned
+                       */
+    aoei_buffer text; /* the text of a whole file, owned */
+    aoe_text *column; /* [n_columns] column names; the array and the bytes of the names are owned */
     size_t n_columns, column_capacity; /* used and allocated elements of `column` */
     aoe_text *cell;                    /* [n_columns] cells of the current row; array owned; NULL for .jsonl */
     size_t *select;                    /* [n_select] indices of the selected columns, owned */
     size_t n_select;
-    aoei_field *field;  /* [n_select] values of the selected columns in the current row, owned */
-    json_t *object;     /* .jsonl only: the parsed row, owned */
-    int object_pending; /* 1: `object` is the first valid row, which was parsed to find the column names and is not yet returned
-                         */
+    aoei_field *field;   /* [n_select] values of the selected columns in the current row, owned */
+    aoei_json_rows json; /* .jsonl only: the rows and the parsed row */
+    /* 1: json.object is the first valid row, which was parsed to find the column names and is not yet returned */
+    int object_pending;
     size_t object_line; /* line number of the first valid row of a .jsonl file */
     bad_row *bad;       /* [n_bad] bad rows before the first valid row of a .jsonl file, owned */
     /* n_bad: number of elements of `bad`; next_bad: index of the element to return next; bad_capacity: allocated elements */
@@ -49,18 +58,6 @@ struct aoei_table {
     aoe_text bytes;     /* bytes of the current row, borrowed from `lines` or `csv` */
     aoei_buffer header; /* bytes of the header, owned */
 };
-
-static const struct {
-    const char *extension;
-    aoe_table_format format;
-} formats[] = {{".tsv", AOE_TABLE_TSV}, {".csv", AOE_TABLE_CSV}, {".jsonl", AOE_TABLE_JSONL}, {".txt", AOE_TABLE_TXT}};
-
-static int is_blank(const char *s, size_t len) {
-    for (size_t i = 0; i < len; i++)
-        if (s[i] != ' ' && s[i] != '\t' && s[i] != '\r')
-            return 0;
-    return 1;
-}
 
 static int add_column(aoei_table *t, aoe_text name, aoe_error *err) {
     char *copy = NULL;
@@ -113,12 +110,33 @@ static int next_line_row(aoei_table *t, aoe_error *err) {
     return n == t->n_columns ? 1 : fail_field_count(t, n, err);
 }
 
+/* Reads the whole file as one row, also if the file is empty. Line ends become LF, as in Python's text files. */
+static int next_whole_file(aoei_table *t, aoe_error *err) {
+    aoei_line line;
+    int rc;
+    if (t->line)
+        return 0;
+    t->line = 1;
+    while ((rc = aoei_lines_next(t->lines, &line, err)) == 1) {
+        aoei_buffer_append(&t->text, line.data, line.len);
+        if (line.eol)
+            aoei_buffer_putc(&t->text, '\n');
+        if (t->text.failed)
+            return aoei_fail_nomem(err, t->text.len);
+    }
+    if (rc < 0)
+        return rc;
+    t->bytes = t->cell[0] = (aoe_text){t->text.len ? t->text.data : "", t->text.len};
+    return 1;
+}
+
 /* Reads a row of a .csv file. If the table has several columns, empty lines are skipped. */
 static int next_csv_row(aoei_table *t, aoe_error *err) {
     int rc;
-    do
-        rc = aoei_csv_next(&t->csv, t->lines, err);
-    while (rc == 1 && t->n_columns > 1 && t->csv.n == 1 && t->csv.field[0].len == 0);
+    do {
+        rc = t->csv_pending ? 1 : aoei_csv_next(&t->csv, t->lines, err);
+        t->csv_pending = 0;
+    } while (rc == 1 && t->n_columns > 1 && t->csv.n == 1 && t->csv.field[0].len == 0);
     t->line = t->csv.line;
     t->bytes = (aoe_text){t->csv.bytes.data, t->csv.bytes.len};
     if (rc != 1)
@@ -129,39 +147,12 @@ static int next_csv_row(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Parses one line of a .jsonl file into t->object. Returns 1, AOEI_BAD_ROW or AOE_ENOMEM. */
-static int parse_object(aoei_table *t, const aoei_line *line, aoe_error *err) {
-    json_error_t error;
-    int no_memory;
-    json_decref(t->object);
-    t->object = aoei_json_decode(line->data, line->len,
-                                 JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &error,
-                                 &no_memory);
-    if (no_memory)
-        return aoei_fail_nomem(err, line->len);
-    if (json_is_object(t->object))
-        return 1;
-    if (t->object)
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line is not a JSON object; " AOEI_ROW_REMEDY, aoei_table_name(t),
-                  line->number);
-    else
-        aoei_fail(err, AOE_EFORMAT, "%s:%zu:%d: %s; " AOEI_ROW_REMEDY, aoei_table_name(t), line->number, error.position,
-                  error.text);
-    return AOEI_BAD_ROW;
-}
-
-/* Parses the next line of a .jsonl file that is not blank into t->object. */
+/* Parses the next row of a .jsonl file into t->json.object. */
 static int read_object(aoei_table *t, aoe_error *err) {
-    aoei_line line;
-    int rc;
-    do {
-        rc = aoei_lines_next(t->lines, &line, err);
-        if (rc <= 0)
-            return rc;
-    } while (is_blank(line.data, line.len));
-    t->line = line.number;
-    t->bytes = (aoe_text){line.data, line.len + line.eol};
-    return parse_object(t, &line, err);
+    const int rc = aoei_json_rows_next(&t->json, t->lines, err);
+    t->line = t->json.line;
+    t->bytes = t->json.bytes;
+    return rc;
 }
 
 /* Returns the next row of a .jsonl file. Opening the file already read all rows up to the first valid one; these rows are
@@ -181,11 +172,11 @@ static int next_object(aoei_table *t, aoe_error *err) {
     return 1;
 }
 
-/* Copies the values of the selected keys of t->object to t->field. */
+/* Copies the values of the selected keys of t->json.object to t->field. */
 static int copy_keys(aoei_table *t, aoe_error *err) {
     for (size_t i = 0; i < t->n_select; i++) {
         const char *key = t->column[t->select[i]].data;
-        const json_t *v = json_object_get(t->object, key);
+        const json_t *v = json_object_get(t->json.object, key);
         aoei_field *f = &t->field[i];
         *f = (aoei_field){.kind = AOEI_FIELD_OTHER, .text = {"", 0}};
         if (!v) {
@@ -280,11 +271,25 @@ static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
 
 /* ---- headers */
 
+/* Names the n columns of a table without header: "text" for a single column, otherwise 1, 2 and so on. Returns 1 or an error.
+ */
+static int name_columns(aoei_table *t, size_t n, aoe_error *err) {
+    char number[24];
+    int rc = 0;
+    for (size_t i = 0; i < n && !rc; i++) {
+        snprintf(number, sizeof number, "%zu", i + 1);
+        rc = add_column(t, aoe_text_of(n == 1 ? "text" : number), err);
+    }
+    return rc ? rc : 1;
+}
+
 static int read_tsv_header(aoei_table *t, aoe_error *err) {
     aoei_line line;
-    int rc = aoei_lines_next(t->lines, &line, err);
+    int rc = t->no_header ? aoei_lines_peek(t->lines, &line, err) : aoei_lines_next(t->lines, &line, err);
     if (rc <= 0)
         return rc;
+    if (t->no_header)
+        return name_columns(t, split_tabs(NULL, 0, line.data, line.len), err);
     if (aoei_buffer_append(&t->header, line.data, line.len + line.eol))
         return aoei_fail_nomem(err, line.len);
     const char *s = line.data;
@@ -304,6 +309,9 @@ static int read_csv_header(aoei_table *t, aoe_error *err) {
     int rc = aoei_csv_next(&t->csv, t->lines, err);
     if (rc != 1)
         return rc;
+    t->csv_pending = t->no_header;
+    if (t->no_header)
+        return name_columns(t, t->csv.n, err);
     if (aoei_buffer_append(&t->header, t->csv.bytes.data, t->csv.bytes.len))
         return aoei_fail_nomem(err, t->csv.bytes.len);
     for (size_t i = 0; i < t->csv.n; i++) {
@@ -342,19 +350,30 @@ static int first_object(aoei_table *t, aoe_error *err) {
 
 /* Sets the column names to the keys of the first valid row of a .jsonl file. */
 static int read_keys(aoei_table *t, aoe_error *err) {
-    int rc = first_object(t, err);
+    int rc = aoei_json_rows_begin(&t->json, t->lines, t->format, err);
+    t->format = AOE_TABLE_JSONL;
+    if (rc == 1)
+        rc = first_object(t, err);
     if (rc != 1)
         return rc;
     t->object_pending = 1;
     t->object_line = t->line;
     const char *key;
     json_t *value;
-    json_object_foreach(t->object, key, value) {
+    json_object_foreach(t->json.object, key, value) {
         rc = add_column(t, aoe_text_of(key), err);
         if (rc)
             return rc;
     }
     return 1;
+}
+
+/* Checks the first line of a .txt file. Later lines may contain a CR as white space, but a CR in the first line shows that the
+ * lines of the file end in CR. */
+static int check_first_line(aoei_table *t, aoe_error *err) {
+    aoei_line line;
+    const int rc = aoei_lines_peek(t->lines, &line, err);
+    return rc == 1 && memchr(line.data, '\r', line.len) ? aoei_lines_fail_cr(t->lines, err) : rc < 0 ? rc : 0;
 }
 
 /* Reads the header. delimiter: 0 to detect the delimiter. Returns 0 or an error. An empty file is an error (AOE_EFORMAT),
@@ -366,57 +385,49 @@ static int read_header(aoei_table *t, char delimiter, int *is_empty, aoe_error *
         return aoei_fail(err, AOE_EARG,
                          "options.delimiter must be one ASCII character that is neither a letter, a digit, a quote nor a line "
                          "end, for example ; or |");
-    if (t->format == AOE_TABLE_TXT && !delimiter)
-        return add_column(t, aoe_text_of("text"), err);
+    if (t->whole || (t->format == AOE_TABLE_TXT && !delimiter)) {
+        rc = t->whole ? 0 : check_first_line(t, err);
+        return rc ? rc : add_column(t, aoe_text_of("text"), err);
+    }
     if (t->format == AOE_TABLE_TXT)
         t->format = delimiter == '\t' ? AOE_TABLE_TSV : AOE_TABLE_CSV;
-    if (t->format != AOE_TABLE_JSONL)
+    const int is_json = t->format == AOE_TABLE_JSONL || t->format == AOE_TABLE_JSON;
+    if (!is_json)
         rc = choose_delimiter(t, delimiter, err);
     if (rc == 1)
-        rc = t->format == AOE_TABLE_TSV   ? read_tsv_header(t, err)
-             : t->format == AOE_TABLE_CSV ? read_csv_header(t, err)
-                                          : read_keys(t, err);
+        rc = is_json ? read_keys(t, err) : t->format == AOE_TABLE_TSV ? read_tsv_header(t, err) : read_csv_header(t, err);
     if (rc == 0 && is_empty) {
         *is_empty = 1;
         return AOE_EFORMAT;
     }
+    if (rc == 0 && t->json.array)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the JSON array is empty; expected JSON objects", aoei_table_name(t));
     if (rc == 0)
         return aoei_fail(err, AOE_EFORMAT, "%s: the file is empty; expected %s", aoei_table_name(t),
-                         t->format == AOE_TABLE_JSONL ? "one JSON object per line"
-                                                      : "a header line with the names of the columns");
+                         is_json        ? "one JSON object per line"
+                         : t->no_header ? "one row per line"
+                                        : "a header line with the names of the columns");
     if (rc == AOEI_BAD_ROW)
         return AOE_EFORMAT;
     return rc < 0 ? rc : 0;
 }
 
-/* Determines the format of the file `path`. advice: last part of the error message, which tells the user what to do. */
-static int format_of(aoe_table_format *format, const char *path, const char *advice, aoe_error *err) {
-    if (strcmp(path, "-") == 0) {
-        *format = AOE_TABLE_TXT;
-        return 0;
-    }
-    size_t len = strlen(path);
-    aoei_codec codec = aoei_codec_of(path);
-    len -= codec == AOEI_CODEC_GZIP ? strlen(".gz") : codec == AOEI_CODEC_ZSTD ? strlen(".zst") : 0;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        size_t k = strlen(formats[i].extension);
-        if (len > k && strncasecmp(path + len - k, formats[i].extension, k) == 0) {
-            *format = formats[i].format;
-            return 0;
-        }
-    }
-    return aoei_fail(err, AOE_EARG,
-                     "%s: the file name has no known extension (.tsv, .csv, .jsonl or .txt, optionally followed by .gz or "
-                     ".zst); %s",
-                     path, advice);
+int aoe_table_format_of(aoe_table_format *format, const char *path, aoe_error *err) {
+    AOEI_CHECK(err, format, path);
+    return aoei_format_of_name(format, path, err);
 }
 
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err) {
-    return format_of(format, path, "use another file name", err);
+    if (aoei_format_of_name(format, path, NULL) || *format == AOE_TABLE_AUTO || *format == AOE_TABLE_JSON)
+        return aoei_fail(err, AOE_EARG,
+                         "%s: the file name has no known extension (.tsv, .csv, .jsonl or .txt, optionally followed by .gz or "
+                         ".zst); use another file name",
+                         path);
+    return 0;
 }
 
-/* Implements aoei_table_from. is_empty: see read_header. */
-static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, char delimiter, int *is_empty,
+/* Implements aoei_table_from. format: format of the file. is_empty: see read_header. */
+static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, const aoe_table_options *o, int *is_empty,
                       aoe_error *err) {
     *out = NULL;
     aoei_lines *lines;
@@ -430,7 +441,9 @@ static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format,
     }
     t->lines = lines;
     t->format = format;
-    rc = read_header(t, delimiter, is_empty, err);
+    t->whole = o && o->whole_files;
+    t->no_header = o && o->no_header;
+    rc = read_header(t, o ? o->delimiter : 0, is_empty, err);
     if (!rc && t->format != AOE_TABLE_JSONL && !(t->cell = aoei_malloc_array(t->n_columns, sizeof *t->cell)))
         rc = aoei_fail_nomem(err, t->n_columns * sizeof *t->cell);
     if (rc) {
@@ -441,27 +454,49 @@ static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format,
     return 0;
 }
 
-int aoei_table_from(aoei_table **out, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err) {
-    return table_from(out, s, format, delimiter, NULL, err);
+/* Sets *format to the format in which a file is read. */
+static int input_format(aoe_table_format *format, const char *path, const aoe_table_options *o, aoe_error *err) {
+    *format = o && o->whole_files ? AOE_TABLE_TXT : o ? o->input_format : AOE_TABLE_AUTO;
+    if (o && o->whole_files && ((o->input_format != AOE_TABLE_AUTO && o->input_format != AOE_TABLE_TXT) || o->delimiter))
+        return aoei_fail(err, AOE_EARG,
+                         "options.whole_files and the options for tables exclude each other; remove options.input_format and "
+                         "options.delimiter");
+    if (*format != AOE_TABLE_AUTO)
+        return 0;
+    const int rc = aoei_format_of_name(format, path, err);
+    if (rc || *format != AOE_TABLE_AUTO)
+        return rc;
+    return aoei_fail(err, AOE_EARG,
+                     "%s: the file name has no known extension (.tsv, .csv, .jsonl, .json or .txt, optionally followed by .gz "
+                     "or .zst); rename the file%s",
+                     path, o ? " or set options.input_format" : "");
+}
+
+int aoei_table_from(aoei_table **out, aoei_stream *s, const aoe_table_options *o, aoe_error *err) {
+    aoe_table_format format;
+    const int rc = input_format(&format, "-", o, err);
+    if (!rc)
+        return table_from(out, s, format, o, NULL, err);
+    *out = NULL;
+    aoei_stream_close(s);
+    return rc;
 }
 
 /* Implements aoei_table_open. is_empty: see read_header. */
 static int open_table(aoei_table **out, const char *path, const aoe_table_options *o, int *is_empty, aoe_error *err) {
     *out = NULL;
     aoei_stream *s;
-    aoe_table_format format = o ? o->input_format : AOE_TABLE_AUTO;
-    int rc = aoei_stream_open(
-        &s, path,
-        err); /* the stream is opened before the extension is checked, so that a missing file is reported as missing */
+    aoe_table_format format;
+    /* the stream is opened before the extension is checked, so that a missing file is reported as missing */
+    int rc = aoei_stream_open(&s, path, err);
     if (rc)
         return rc;
-    if (format == AOE_TABLE_AUTO)
-        rc = format_of(&format, path, o ? "rename the file or set options.input_format" : "rename the file", err);
+    rc = input_format(&format, path, o, err);
     if (rc) {
         aoei_stream_close(s);
         return rc;
     }
-    return table_from(out, s, format, o ? o->delimiter : 0, is_empty, err);
+    return table_from(out, s, format, o, is_empty, err);
 }
 
 int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options *o, aoe_error *err) {
@@ -486,7 +521,8 @@ void aoei_table_close(aoei_table *t) {
     aoei_free(t->cell);
     aoei_free(t->select);
     aoei_free(t->field);
-    json_decref(t->object);
+    aoei_json_rows_free(&t->json);
+    aoei_buffer_free(&t->text);
     aoei_free(t->bad);
     aoei_free(t);
 }
@@ -497,6 +533,10 @@ const char *aoei_table_name(const aoei_table *t) {
 
 aoe_table_format aoei_table_format(const aoei_table *t) {
     return t->format;
+}
+
+int aoei_table_has_header(const aoei_table *t) {
+    return t->format == AOE_TABLE_TSV || t->format == AOE_TABLE_CSV ? !t->no_header : 0;
 }
 
 size_t aoei_table_columns(const aoei_table *t) {
@@ -528,7 +568,7 @@ size_t aoei_table_line(const aoei_table *t) {
 }
 
 const json_t *aoei_table_object(const aoei_table *t) {
-    return t->object;
+    return t->json.object;
 }
 
 int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *err) {
@@ -551,7 +591,7 @@ int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err) {
         if (rc == 1)
             rc = copy_keys(t, err);
     } else {
-        rc = t->format == AOE_TABLE_CSV ? next_csv_row(t, err) : next_line_row(t, err);
+        rc = t->whole ? next_whole_file(t, err) : t->format == AOE_TABLE_CSV ? next_csv_row(t, err) : next_line_row(t, err);
         for (size_t i = 0; rc == 1 && i < t->n_select; i++)
             t->field[i] = (aoei_field){.kind = AOEI_FIELD_TEXT, .text = t->cell[t->select[i]]};
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads .tsv, .csv, .jsonl and .txt files row by row. Files may be compressed (.gz, .zst). docs/data.md describes the formats.
- * columns.h finds the columns that contain texts and labels, and labels.h converts labels to numbers.
+ * Reads .tsv, .csv, .jsonl, .json and .txt files row by row. Files may be compressed (.gz, .zst). docs/data.md describes the
+ * formats. columns.h finds the columns that contain texts and labels, and labels.h converts labels to numbers.
  */
 #ifndef AOEI_TABLE_TABLE_H
 #define AOEI_TABLE_TABLE_H
@@ -40,24 +40,28 @@ typedef struct aoei_table aoei_table;
 /* Advice at the end of the messages about invalid rows, which are called bad rows. */
 #define AOEI_ROW_REMEDY "correct the row or set options.skip_bad_rows"
 
-/* Determines the format of a file from its extension. A final .gz or .zst is removed first, and case is ignored. The format of
- * "-" (standard input) is AOE_TABLE_TXT. Errors: AOE_EARG for an unknown extension; the message lists the known extensions. */
+/* Determines the format of an output file from its extension. A final .gz or .zst is removed first, and case is ignored. The
+ * format of "-" (standard output) is AOE_TABLE_TXT. Errors: AOE_EARG for an unknown extension and for a format that is only
+ * read; the message lists the extensions. */
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err);
 /* Opens a table and reads its header. The columns of a .jsonl file are the keys of its first valid row. If bad rows precede
- * this row, the first calls of aoei_table_next return AOEI_BAD_ROW for them. o: options, of which only input_format and
- * delimiter are used. If o is NULL, format and delimiter are detected. Errors:
+ * this row, the first calls of aoei_table_next return AOEI_BAD_ROW for them. o: options, of which only input_format, delimiter,
+ * no_header and whole_files are used. If o is NULL, format and delimiter are detected. Errors:
  * - AOE_EFORMAT if the file is empty or the header is invalid
- * - AOE_EARG if the extension is unknown or the delimiter is invalid
+ * - AOE_EARG if the extension is unknown or belongs to a file that is not read (aoei_format_of_name), or if the delimiter is
+ *   invalid
  * - errors of aoei_stream_open and aoei_lines_next */
 int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
 /* Like aoei_table_open, but if the file is empty, it sets *t to NULL and returns 0. */
 int aoei_table_open_if_any(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
-/* Opens a table that is read from a stream. The table takes ownership of s, even if this function fails. format: any format
- * except AOE_TABLE_AUTO. delimiter: 0 to detect the delimiter. */
-int aoei_table_from(aoei_table **t, aoei_stream *s, aoe_table_format format, char delimiter, aoe_error *err);
-void aoei_table_close(aoei_table *t);                      /* accepts NULL */
-const char *aoei_table_name(const aoei_table *t);          /* file name for messages; owned by t */
-aoe_table_format aoei_table_format(const aoei_table *t);   /* returns AOE_TABLE_CSV for every delimiter except TAB */
+/* Opens a table that is read from a stream. The table takes ownership of s, even if this function fails. o: as for
+ * aoei_table_open, except that o->input_format is not AOE_TABLE_AUTO, unless o->whole_files is 1. */
+int aoei_table_from(aoei_table **t, aoei_stream *s, const aoe_table_options *o, aoe_error *err);
+void aoei_table_close(aoei_table *t);             /* accepts NULL */
+const char *aoei_table_name(const aoei_table *t); /* file name for messages; owned by t */
+/* Returns AOE_TABLE_CSV for every delimiter except TAB, and AOE_TABLE_JSONL for a JSON array. */
+aoe_table_format aoei_table_format(const aoei_table *t);
+int aoei_table_has_header(const aoei_table *t);            /* returns 1 if the column names come from the file */
 size_t aoei_table_columns(const aoei_table *t);            /* number of columns */
 aoe_text aoei_table_column(const aoei_table *t, size_t i); /* name of column i; owned by t */
 
@@ -77,9 +81,10 @@ size_t aoei_table_selected_index(const aoei_table *t, size_t i);
  * - a negative code for any other error, after which t must not be read again */
 int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err);
 
-/* aoei_table_header_bytes returns the bytes of the header, which are owned by t. The header of a .jsonl or .txt file is "".
+/* aoei_table_header_bytes returns the bytes of the header, which are owned by t. The header is "" in a .jsonl, .json or .txt
+ * file and in a file without header.
  * aoei_table_row_bytes returns the bytes of the last row, which are valid until the next row is read. Both return the bytes of
- * the decompressed file, line ends included. */
+ * the decompressed file, line ends included, except that an element of a JSON array is returned as a line of a .jsonl file. */
 aoe_text aoei_table_header_bytes(const aoei_table *t);
 aoe_text aoei_table_row_bytes(const aoei_table *t);
 size_t aoei_table_line(const aoei_table *t); /* line number of the start of the last row, also of a bad row */

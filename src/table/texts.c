@@ -131,11 +131,12 @@ static int pass_row(const receiver *r, const aoei_table *t, const aoei_row *row,
         const size_t count = f->kind == AOEI_FIELD_LIST ? json_array_size(f->list) : 1;
         for (size_t k = 0; k < count && !rc; k++)
             rc = r->fn(r->user, text_at(f, k), row->line, err);
-        if (rc) {
-            char column[AOEI_EXCERPT];
+        char column[AOEI_EXCERPT];
+        if (rc && aoei_table_format(t) == AOE_TABLE_TXT)
+            aoei_error_prefix(err, "%s:%zu", aoei_table_name(t), row->line);
+        else if (rc)
             aoei_error_prefix(err, "%s:%zu: column '%s'", aoei_table_name(t), row->line,
                               aoei_excerpt(column, aoei_table_selected(t, i)));
-        }
     }
     return rc;
 }

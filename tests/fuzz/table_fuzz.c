@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Fuzzes the table reader. The first byte of the input selects the format, the compression and the delimiter. The remaining
- * bytes are the contents of the file. Line numbers must be ascending, and every selected field must be valid UTF-8. Pairs that
- * are read from the table must have two texts and a finite label.
+ * Fuzzes the table reader. The first byte of the input selects the format, the compression and the delimiter; the second byte
+ * selects the other options. The remaining bytes are the contents of the file. Line numbers must be ascending, and every
+ * selected field must be valid UTF-8. Pairs that are read from the table must have two texts and a finite label.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,12 +28,18 @@ static aoei_table *open_bytes(const uint8_t *data, size_t size, FILE **file) {
     aoei_stream *s;
     aoei_table *t;
     aoe_error err = {0};
-    aoei_codec codec = (aoei_codec)(data[0] / 4 % 3);
-    *file = size > 1 ? fmemopen((void *)(size_t)(data + 1), size - 1, "rb") : fopen("/dev/null", "rb");
+    aoei_codec codec = (aoei_codec)(data[0] / 5 % 3);
+    const unsigned more = size > 1 ? data[1] : 0;
+    const aoe_table_options o = {.struct_size = sizeof(aoe_table_options),
+                                 .input_format = (aoe_table_format)(AOE_TABLE_TSV + data[0] % 5),
+                                 .delimiter = "\0,;\t|"[data[0] / 15 % 5],
+                                 .no_header = more & 1,
+                                 .whole_files = more >> 1 & 1};
+    *file = size > 2 ? fmemopen((void *)(size_t)(data + 2), size - 2, "rb") : fopen("/dev/null", "rb");
     require(*file != NULL);
     int rc = aoei_stream_attach(&s, *file, "fuzz", codec, &err);
     if (!rc)
-        rc = aoei_table_from(&t, s, (aoe_table_format)(AOE_TABLE_TSV + data[0] % 4), "\0,;\t|"[data[0] / 12 % 5], &err);
+        rc = aoei_table_from(&t, s, &o, &err);
     if (!rc)
         return t;
     require(err.code == rc && err.message[0]);

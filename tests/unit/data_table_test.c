@@ -77,6 +77,9 @@ static void expect_end(aoei_table *t) {
     aoei_table_close(t);
 }
 
+#define UNFINISHED                                                                                                             \
+    ": the line ends before the JSON object does; write each object on one line, for example with jq -c, or set "              \
+    "options.skip_bad_rows"
 #define ROW_REMEDY "; correct the row or set options.skip_bad_rows"
 
 static void test_tsv(void **state) {
@@ -153,7 +156,7 @@ static void test_jsonl(void **state) {
     expect_row(t, 5, "x|other|list of 1");
     expect_bad(t, "t.jsonl:6: the object has no key 'c'" ROW_REMEDY);
     expect_bad(t, "t.jsonl:7: the line is not a JSON object" ROW_REMEDY);
-    expect_bad(t, "t.jsonl:8:9: '}' expected near end of file" ROW_REMEDY);
+    expect_bad(t, "t.jsonl:8" UNFINISHED);
     aoei_row row;
     assert_int_equal(aoei_table_next(t, &row, NULL), AOEI_BAD_ROW); /* duplicate key */
     assert_int_equal(aoei_table_next(t, &row, NULL), AOEI_BAD_ROW); /* text after the object */
@@ -250,6 +253,56 @@ static void test_given_format(void **state) {
     aoei_table_close(t);
 }
 
+/* Tests options.no_header: the first line is a row. */
+static void test_no_header(void **state) {
+    static const aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .no_header = 1};
+    (void)state;
+    aoei_table *t = open_with("n.csv", "\"a,\nb\",1,x\nc,2\nd,3,y\n", &o);
+    assert_false(aoei_table_has_header(t));
+    assert_string_equal(aoei_table_column(t, 0).data, "1");
+    assert_string_equal(aoei_table_column(t, 2).data, "3");
+    assert_int_equal(aoei_table_header_bytes(t).len, 0);
+    expect_row(t, 1, "a,\nb|1|x");
+    expect_bad(t, "n.csv:3: the row has 2 fields, but the header has 3" ROW_REMEDY);
+    expect_row(t, 4, "d|3|y");
+    expect_end(t);
+    t = open_with("n.tsv",
+                  "\xEF\xBB\xBF"
+                  "a\tb\nc\td",
+                  &o);
+    expect_row(t, 1, "a|b");
+    expect_row(t, 2, "c|d");
+    expect_end(t);
+    t = open_with("one.csv", "hello world\n\nrain\n", &o);
+    assert_string_equal(aoei_table_column(t, 0).data, "text");
+    expect_row(t, 1, "hello world");
+    expect_row(t, 2, "");
+    expect_row(t, 3, "rain");
+    expect_end(t);
+}
+
+/* Tests options.whole_files: the whole file is one row, whatever its name and also if it is empty. */
+static void test_whole_files(void **state) {
+    static const aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .whole_files = 1};
+    static const aoe_table_options csv = {
+        .struct_size = sizeof(aoe_table_options), .whole_files = 1, .input_format = AOE_TABLE_CSV};
+    (void)state;
+    aoei_table *t = open_with("a.md", "\xEF\xBB\xBF# Title\r\n\r\ntext\tx\n", &o);
+    expect_row(t, 1, "# Title\n\ntext\tx\n");
+    expect_end(t);
+    t = open_with("a.csv", "x,y", &o);
+    expect_row(t, 1, "x,y");
+    expect_end(t);
+    t = open_with("empty.py", "", &o);
+    expect_row(t, 1, "");
+    expect_end(t);
+    aoe_error err = {0};
+    char *path = test_write_text(test_dir, "w.txt", "x");
+    assert_int_equal(aoei_table_open(&t, path, &csv, &err), AOE_EARG);
+    assert_non_null(strstr(err.message, "options.whole_files"));
+    free(path);
+}
+
 static void expect_open_error(const char *name, const char *data, size_t size, int code, const char *want) {
     aoe_error err = {0};
     aoei_table *t;
@@ -266,10 +319,10 @@ static void expect_open_error(const char *name, const char *data, size_t size, i
  * before it are returned first. If there are more than 100 such rows, the file is rejected. */
 static void test_jsonl_bad_first_rows(void **state) {
     (void)state;
-    static const char text[] = "[\n\n{\"a\": \n{\"a\": \"x\", \"b\": 1}\n]\n{\"a\": \"y\", \"b\": 2}\n";
+    static const char text[] = "[1]\n\n{\"a\": \n{\"a\": \"x\", \"b\": 1}\n]\n{\"a\": \"y\", \"b\": 2}\n";
     aoei_table *t = open_all("b.jsonl", text, sizeof text - 1);
-    expect_bad(t, "b.jsonl:1:1: ']' expected near end of file" ROW_REMEDY);
-    expect_bad(t, "b.jsonl:3:6: unexpected token near end of file" ROW_REMEDY);
+    expect_bad(t, "b.jsonl:1: the line is not a JSON object" ROW_REMEDY);
+    expect_bad(t, "b.jsonl:3" UNFINISHED);
     expect_row(t, 4, "x|#1");
     expect_bad(t, "b.jsonl:5:1: unexpected token near ']'" ROW_REMEDY);
     expect_row(t, 6, "y|#2");
@@ -313,8 +366,8 @@ static void test_open_errors(void **state) {
     expect_open_error("be.tsv", "\0a\0\t\0b\0\n", 8, AOE_EFORMAT,
                       "be.tsv: the text is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16BE -t UTF-8");
     expect_open_error(
-        "data.xlsx", "x", 1, AOE_EARG,
-        "data.xlsx: the file name has no known extension (.tsv, .csv, .jsonl or .txt, optionally followed by .gz or .zst); "
+        "data.dat", "x", 1, AOE_EARG,
+        "data.dat: the file name has no known extension (.tsv, .csv, .jsonl, .json or .txt, optionally followed by .gz or .zst); "
         "rename the file");
 #define CR_REMEDY ": lines end in CR (old Mac OS) instead of LF or CRLF; convert the file, for example with tr '\\r' '\\n'"
     expect_open_error("mac.csv", "a,b\rx,y\r", 8, AOE_EFORMAT, "mac.csv" CR_REMEDY);
@@ -335,6 +388,66 @@ static void test_open_errors(void **state) {
     assert_int_equal(format, AOE_TABLE_TXT);
     assert_int_equal(aoei_table_format_of(&format, ".tsv", NULL), AOE_EARG);
     assert_int_equal(aoei_table_format_of(&format, "tsv.gz", NULL), AOE_EARG);
+}
+
+/* A .json file contains an array of objects, which may span several lines, or JSON lines. */
+static void test_json(void **state) {
+    (void)state;
+    static const char text[] = "\n [\n  {\"a\": \"x]\\\\\\\"\",\n   \"b\": 1}, {\"b\": [\"y\", {}], \"a\": \"\\u0000\"}\n"
+                               "  , 3, {\"a\": \"x\"},\n\"text, ]\", {\"a\"\n: 1 2}\n,{\"a\":\n\"last\",\"b\":null}]\r\n\n";
+    aoei_table *t = open_all("t.json", text, sizeof text - 1);
+    assert_int_equal(aoei_table_format(t), AOE_TABLE_JSONL);
+    expect_row(t, 3, "x]\\\"|#1");
+    assert_string_equal(aoei_table_row_bytes(t).data, "{\"a\": \"x]\\\\\\\"\",    \"b\": 1}\n");
+    expect_row(t, 4, "0|list of 2");
+    expect_bad(t, "t.json:5: an element of the array is not a JSON object" ROW_REMEDY);
+    expect_bad(t, "t.json:5: the object has no key 'b'" ROW_REMEDY);
+    expect_bad(t, "t.json:6: an element of the array is not a JSON object" ROW_REMEDY);
+    expect_bad(t, "t.json:6: the element that begins here is invalid: '}' expected near '2'" ROW_REMEDY);
+    expect_row(t, 8, "last|other");
+    expect_end(t);
+    t = open_all("lines.json", "\n{\"a\": \"x\"}\n{\"a\":\n\"y\"}\n", 24);
+    expect_row(t, 2, "x");
+    expect_bad(t, "lines.json:3" UNFINISHED);
+    aoei_table_close(t);
+}
+
+static void test_json_errors(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *text, *want;
+    } cases[] = {
+        {"empty.json", " \n", "empty.json: the file is empty; expected one JSON object per line"},
+        {"none.json", "[\n]\n", "none.json: the JSON array is empty; expected JSON objects"},
+        {"open.json", "[\n\n", "open.json:2:1: the file ends before the JSON array does; correct the JSON array"},
+        {"cut.json", "[\n{\"a\": \"", "cut.json:2: the file ends inside this element of the JSON array; correct the array"},
+        {"comma.json", "[,1]", "comma.json:1:2: expected an element of the JSON array; correct the JSON array"},
+        {"a.jsonl", "[{\"a\": 1}]",
+         "a.jsonl: the file contains a JSON array, not one JSON object per line; rename it to .json, or set options.input_format "
+         "to json"},
+        {"b.jsonl", "\n[\n{\"a\": 1},\n{\"a\": 2}]\n",
+         "b.jsonl: the file contains a JSON array, not one JSON object per line; rename it to .json, or set options.input_format "
+         "to json"},
+    };
+    static const struct {
+        const char *text, *want;
+    } later[] = {
+        {"[{\"a\": \"x\"} {\"a\": \"y\"}]",
+         ":1:13: expected a comma or ] after an element of the JSON array; correct the JSON array"},
+        {"[{\"a\": \"x\"},]", ":1:13: expected an element of the JSON array; correct the JSON array"},
+        {"[{\"a\": \"x\"}]\n]", ":2:1: text after the end of the JSON array; correct the JSON array"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_open_error(cases[i].name, cases[i].text, strlen(cases[i].text), AOE_EFORMAT, cases[i].want);
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        aoei_table *t = open_all("l.json", later[i].text, strlen(later[i].text));
+        aoei_row row;
+        aoe_error err = {0};
+        expect_row(t, 1, "x");
+        assert_int_equal(aoei_table_next(t, &row, &err), AOE_EFORMAT);
+        assert_string_equal(err.message + strlen(test_dir) + 1 + strlen("l.json"), later[i].want);
+        aoei_table_close(t);
+    }
 }
 
 /* Asserts which columns of a table with the header `header` are selected for examples of the given kind. want: the names of the
@@ -503,6 +616,10 @@ int main(void) {
         cmocka_unit_test(test_case_of_columns),
         cmocka_unit_test(test_delimiters),
         cmocka_unit_test(test_given_format),
+        cmocka_unit_test(test_no_header),
+        cmocka_unit_test(test_whole_files),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json_errors),
         cmocka_unit_test(test_column_errors),
         cmocka_unit_test(test_unknown_role),
         cmocka_unit_test(test_many_columns_in_a_message),
