@@ -22,11 +22,11 @@ int cli_sink_end(cli_sink *s, int code, const aoe_error *err);
 /* Returns the file extension of an output table, including the extension of the compression, such as ".tsv.gz". Upper and lower
  * case are accepted. Returns "" if the path has no such extension. The result points into `path`. */
 const char *cli_table_end(const char *path);
-/* Returns the file extension for copies of the rows of a table, such as ".tsv.gz". It is the extension of the table, except that
- * the rows of a .json file are copied as JSON lines (".jsonl"). Returns "" for a path without known extension. */
+/* Returns the file extension for copies of the rows of a table, such as ".tsv.gz". It is the extension of the table, except
+ * that the rows of a .json file are copied as JSON lines (".jsonl"). Returns "" for a path without known extension. */
 const char *cli_rows_end(const char *path);
-/* Returns 1 if the extension of the output is that of copies of the rows of the input, as for cli_rows_end. The extension of the
- * compression is ignored. */
+/* Returns 1 if the extension of the output is that of copies of the rows of the input, as for cli_rows_end. The extension of
+ * the compression is ignored. */
 int cli_same_format(const char *input, const char *output);
 /* Copies a text to out[4 most + 4] for a message. Control characters become spaces. If the text has more than `most`
  * characters, it is truncated and "..." is appended. */

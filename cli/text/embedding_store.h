@@ -22,7 +22,8 @@ typedef struct cli_embedding_store {
 
 /* Creates the temporary file. The arguments are the values of the fields. Returns 0, or 1 after reporting the error. */
 int cli_embedding_store_open(cli_embedding_store *s, size_t dims, int has_texts);
-/* Stores a batch of texts. The names of their files are borrowed until the store is closed. vectors: [batch->n, dims]; info: [batch->n]. Returns 0, or 1 after reporting the error. */
+/* Stores a batch of texts. The names of their files are borrowed until the store is closed. vectors: [batch->n, dims]; info:
+ * [batch->n]. Returns 0, or 1 after reporting the error. */
 int cli_embedding_store_add(cli_embedding_store *s, const cli_batch *batch, const float *vectors, const aoe_text_info *info);
 /* Prepares reading, after the last text was stored. Returns 0, or 1 after reporting the error. */
 int cli_embedding_store_rewind(cli_embedding_store *s);

@@ -30,8 +30,9 @@ typedef struct cli_vector_output {
     size_t rows;        /* number of embeddings that were written */
 } cli_vector_output;
 
-/* Begins the output. The caller sets format, precision, dims, ranges, has_chunks and has_files, zeroes the other fields, and opens `out`.
- * The ranges may be computed later, but before the first embedding is written. Returns 0, or 1 after reporting the error. */
+/* Begins the output. The caller sets format, precision, dims, ranges, has_chunks and has_files, zeroes the other fields, and
+ * opens `out`. The ranges may be computed later, but before the first embedding is written. Returns 0, or 1 after reporting the
+ * error. */
 int cli_vector_output_begin(cli_vector_output *o, cli_file *out);
 /* Writes the embeddings of the texts of a batch. vectors: [batch->n, dims]; info: [batch->n]. Returns 0, or 1 after reporting
  * the error. */

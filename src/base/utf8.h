@@ -10,8 +10,8 @@
 /* Returns the offset of the first invalid byte, or len if the text is valid. */
 size_t aoei_utf8_valid(const char *s, size_t len);
 /* Recognizes a text in UTF-16 or UTF-32 by its first bytes: a byte order mark, or one or two ASCII characters in this encoding.
- * Returns "UTF-16" or "UTF-32" (with byte order mark), "UTF-16LE", "UTF-16BE", "UTF-32LE" or "UTF-32BE", which are the names that
- * iconv uses, or NULL if the text probably has another encoding. */
+ * Returns "UTF-16" or "UTF-32" (with byte order mark), "UTF-16LE", "UTF-16BE", "UTF-32LE" or "UTF-32BE", which are the names
+ * that iconv uses, or NULL if the text probably has another encoding. */
 const char *aoei_utf_name(const char *s, size_t len);
 /* Decodes the code point at s (len > 0) into *cp. Returns its length in bytes (1 to 4), or 0 if it is invalid. */
 size_t aoei_utf8_decode(const char *s, size_t len, uint32_t *cp);

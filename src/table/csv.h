@@ -13,6 +13,9 @@
 
 #define AOEI_BAD_ROW 2 /* the row is invalid: err contains the reason, and the next row can be read */
 
+/* Advice at the end of the messages about invalid rows, which are called bad rows. */
+#define AOEI_ROW_REMEDY "correct the row or set options.skip_bad_rows"
+
 typedef struct aoei_csv {
     char delimiter;                /* delimiter of fields; the caller sets it before the first call */
     aoei_buffer text;              /* contents of all fields of the record, one after the other; owned */

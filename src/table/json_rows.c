@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "table/csv.h"
-#include "table/table.h"
 
 #define ARRAY_REMEDY "rename it to .json, or set options.input_format to json"
 

@@ -37,9 +37,6 @@ typedef struct aoei_row {
 
 typedef struct aoei_table aoei_table;
 
-/* Advice at the end of the messages about invalid rows, which are called bad rows. */
-#define AOEI_ROW_REMEDY "correct the row or set options.skip_bad_rows"
-
 /* Determines the format of an output file from its extension. A final .gz or .zst is removed first, and case is ignored. The
  * format of "-" (standard output) is AOE_TABLE_TXT. Errors: AOE_EARG for an unknown extension and for a format that is only
  * read; the message lists the extensions. */

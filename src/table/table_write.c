@@ -10,7 +10,7 @@
 #include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/utf8.h"
+#include "table/formats.h"
 #include "table/labels.h"
 
 enum { FLUSH_BYTES = 1 << 16 /* the buffer is written when it contains at least this number of bytes */ };
@@ -269,7 +269,7 @@ static int flush(aoei_table_writer *w, aoe_error *err) {
  * else if it were not quoted: as several names, as a line that sets the delimiter, or as UTF-16. */
 static int must_be_quoted(aoe_text name) {
     return contains(name, AOEI_TABLE_DELIMITERS) || memchr(name.data, 0, name.len) != NULL ||
-           (name.len >= 4 && strncasecmp(name.data, "sep=", 4) == 0);
+           (name.len >= 4 && strncasecmp(name.data, "sep=", 4) == 0) || aoei_format_check_bytes(name.data, name.len, "", NULL);
 }
 
 /* Fails if aoei_table_open would not read the first line, which is w->row, as it is meant. name: name of the file in
@@ -279,12 +279,15 @@ static int check_first_line(const aoei_table_writer *w, const char *name, aoe_er
         return 0;
     char excerpt[AOEI_EXCERPT];
     const aoe_text line = {w->row.data, w->row.len - 1};
-    if (aoei_utf16_name(line.data, line.len))
+    if (memchr(line.data, 0, line.len < 4 ? line.len : 4))
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s: the first line contains NUL characters, so that the output would be read as UTF-16; use .jsonl or "
             ".csv for the output",
             name);
+    if (aoei_format_check_bytes(line.data, line.len, name, NULL))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the first line begins like a binary file; use .jsonl for the output, or remove the line", name);
     if (w->format != AOE_TABLE_TSV)
         return 0;
     if (w->columns == 1 ? contains(line, AOEI_TABLE_DELIMITERS) : line.len == 5 && strncasecmp(line.data, "sep=", 4) == 0)

@@ -40,7 +40,7 @@ printf '{"text1":\n"a"}\n' >pretty.jsonl
 fails "$AOE" embed -q -m model array.jsonl
 fails "$AOE" embed -q -m model pretty.jsonl
 "$AOE" data check pretty.jsonl || true
-# Documents are one text each, or one text per line.
+# A document is one text, or contains one text per line.
 mkdir notes
 printf '# the cat\n\na man\n' >notes/a.md
 : >notes/b.md
