@@ -179,6 +179,11 @@ $(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
+# This test links the program, so that it can read the option tables of all commands.
+$(BUILD)/tests/unit/cli_hints_test: $(BUILD)/tests/unit/cli_hints_test.o $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ)) $(TEST_SUPPORT) $(LIB)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=cli_help $^ -lcmocka $(LIBS) -o $@
+
 # Test cases that are generated from the public headers.
 $(BUILD)/tests/null_arguments.inc: tests/api/null_arguments.awk $(HEADERS)
 	@mkdir -p $(@D)

@@ -427,6 +427,7 @@ typedef struct aoe_model_info {
     const char *pooling_from;    /* source of the pooling: "aoe.json", "1_Pooling/config.json", "default" ...; static string */
     size_t max_length;           /* tokens per text after truncation, special tokens included */
     const char *max_length_from; /* source of max_length; static string */
+    size_t longest;              /* largest max_length that the model supports; SIZE_MAX: unlimited */
     const char *prompt;          /* prompt template, owned by the model; "": no prompt */
     int normalize;               /* 1: embeddings are scaled to unit L2 norm */
     aoe_dtype dtype;             /* data type in use, never AUTO */

@@ -397,16 +397,21 @@ void cli_warn_skipped(const char *path, size_t n) {
         cli_warn("%s%sskipped %zu bad row%s", path ? path : "", path ? ": " : "", n, cli_plural(n));
 }
 
-void cli_warn_truncated(size_t n, size_t total, int chunk) {
+void cli_warn_truncated(const aoe_model *m, const char *unit, size_t n, size_t total, int chunk) {
+    aoe_model_info info;
     char of[32] = "";
+    if (!n)
+        return;
+    aoe_model_get_info(m, &info);
+    const int can_grow = info.max_length < info.longest;
     if (total)
         snprintf(of, sizeof of, " of %zu", total);
-    if (n)
-        cli_warn("%zu%s text%s truncated to the maximum sequence length; set --max-length%s", n, of,
-                 total == 1 || (!total && n == 1) ? " was"
-                 : n == 1                         ? "s was"
-                                                  : "s were",
-                 chunk ? ", or use all tokens with --chunk mean" : "");
+    cli_warn("%zu%s %s%s truncated to the maximum sequence length%s%s%s", n, of, unit,
+             total == 1 || (!total && n == 1) ? " was"
+             : n == 1                         ? "s was"
+                                              : "s were",
+             can_grow ? "; set --max-length" : " of the model", chunk ? can_grow ? ", or " : "; " : "",
+             chunk ? "use all tokens with --chunk mean" : "");
 }
 
 const char *cli_dtype_name(aoe_dtype d) {

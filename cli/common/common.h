@@ -108,9 +108,10 @@ void cli_session_close(cli_session *s); /* accepts a zeroed or partly opened ses
 
 /* Warns that n invalid rows were skipped. Does nothing if n is 0. path: file with these rows; NULL if it is unknown. */
 void cli_warn_skipped(const char *path, size_t n);
-/* Warns that n of `total` texts were truncated. Does nothing if n is 0. total: 0 if the number of texts is unknown; chunk: 1 if
- * the command has the option --chunk, which the warning then recommends. */
-void cli_warn_truncated(size_t n, size_t total, int chunk);
+/* Warns that n of `total` texts (or pairs) were truncated by the model m, and recommends --max-length if the model supports
+ * longer texts. Does nothing if n is 0. unit: "text" or "pair"; total: 0 if the number of texts is unknown; chunk: 1 if the
+ * command has the option --chunk, which the warning then recommends. */
+void cli_warn_truncated(const aoe_model *m, const char *unit, size_t n, size_t total, int chunk);
 
 const char *cli_dtype_name(aoe_dtype d);
 const char *cli_plural(size_t n); /* returns "" if n is 1, otherwise "s" */

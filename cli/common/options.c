@@ -5,6 +5,7 @@
 #include "cli/common/options.h"
 
 #include "cli/common/help.h"
+#include "cli/common/hints.h"
 #include "cli/common/output.h"
 #include "cli/common/response.h"
 #include "cli/common/suggest.h"
@@ -394,64 +395,10 @@ static int take_file(parser *p, const char *path) {
     return code;
 }
 
-static const char *field_end(const char *s) {
-    while (isalnum((unsigned char)*s) || *s == '_' || (*s == '.' && isalpha((unsigned char)s[1])))
-        s++;
-    return s;
-}
-
-/* Returns 1 if the part of field[len] after its last '.' is the name of the option with each '-' replaced by '_'. For example,
- * "args.max_steps" ends in the name "max-steps". */
-static int ends_in_name(const cli_option *o, const char *field, size_t len) {
-    const char *last = field;
-    for (size_t i = 0; i < len; i++)
-        if (field[i] == '.')
-            last = field + i + 1;
-    const size_t n = len - (size_t)(last - field);
-    if (strlen(o->name) != n)
-        return 0;
-    for (size_t i = 0; i < n; i++)
-        if ((o->name[i] == '-' ? '_' : o->name[i]) != last[i])
-            return 0;
-    return 1;
-}
-
-/* Returns the option that sets the library's option field with the name field[len], or NULL if there is none. This is the
- * option whose member `field` is this name (for example "lora.dropout"). If there is no such option, it is the first option
- * with `field` NULL for which ends_in_name returns 1. */
-static const cli_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
-    const cli_option *by_name = NULL;
-    for (size_t g = 0; g < s->n_groups; g++)
-        for (size_t i = 0; i < s->groups[g].n; i++) {
-            const cli_option *o = &s->groups[g].options[i];
-            if (o->field && strlen(o->field) == len && memcmp(o->field, field, len) == 0)
-                return o;
-            if (!o->field && !by_name && ends_in_name(o, field, len))
-                by_name = o;
-        }
-    return by_name;
-}
-
-void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *s) {
-    static const char prefix[] = "options.";
-    size_t used = 0;
-    while (*text && used + 1 < size) {
-        const char *end = strncmp(text, prefix, sizeof prefix - 1) == 0 ? field_end(text + sizeof prefix - 1) : text;
-        const cli_option *o =
-            end > text ? option_of_field(s, text + sizeof prefix - 1, (size_t)(end - text) - sizeof prefix + 1) : NULL;
-        if (!o) {
-            out[used++] = *text++;
-            continue;
-        }
-        const int n = snprintf(out + used, size - used, "--%s", o->name);
-        used = used + (size_t)n < size ? used + (size_t)n : size - 1;
-        text = end;
-    }
-    out[used] = 0;
-}
-
+/* Adapts a message to the command with the syntax `syntax`. */
 static void name_flags(char *out, size_t size, const char *text, const void *syntax) {
     cli_name_flags(out, size, text, syntax);
+    cli_drop_hints(out);
 }
 
 int cli_parse(cli_args *args, const cli_syntax *s, int argc, char **argv) {

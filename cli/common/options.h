@@ -37,10 +37,6 @@ int cli_find_operand_models(cli_args *args);
 /* Returns the first of names[n] whose option was given, or NULL. */
 const char *cli_first_given(const cli_args *args, const char *const *names, size_t n);
 
-/* Copies a text to out[size] and replaces each "options.FIELD" by the flag that sets this field. For example,
- * "options.max_length" becomes "--max-length". Fields without a flag are not replaced. */
-void cli_name_flags(char *out, size_t size, const char *text, const cli_syntax *s);
-
 /* cli_is_help_flag returns 1 for "-h" and "--help". cli_is_version_flag returns 1 for "-V" and "--version". */
 int cli_is_help_flag(const char *argument);
 int cli_is_version_flag(const char *argument);

@@ -234,11 +234,11 @@ static void print_summary(const job *j, const aoe_mine_result *r) {
     cli_summary(j->out.file == stdout, "%s", text);
 }
 
-static void report_counts(const aoe_mine_result *r) {
+static void report_counts(const aoe_model *m, const aoe_mine_result *r) {
     cli_warn_skipped(NULL, r->skipped);
     if (r->dropped)
         cli_note("%zu row%s dropped by --label-map", r->dropped, r->dropped == 1 ? " was" : "s were");
-    cli_warn_truncated(r->truncated, r->texts, 0);
+    cli_warn_truncated(m, "text", r->truncated, r->texts, 0);
 }
 
 /* Sets the prompt of the queries from the prompts of the model directory and prints a note with both prompts. The model was
@@ -285,7 +285,7 @@ static int run_job(job *j, options *o, const cli_args *args) {
         return cli_fail("no negatives found for any of the %zu rows; add candidates with --corpus, or relax --skip, "
                         "--margin, --min-score or --max-score",
                         result.rows);
-    report_counts(&result);
+    report_counts(j->session.model, &result);
     const int to_stdout = j->out.file == stdout;
     if (to_stdout)
         print_summary(j, &result);

@@ -117,16 +117,14 @@ static void print_table(const job *j, const aoe_rerank_result *r) {
     cli_table_print_as(&t, j->o->format);
 }
 
-static void warn(const aoe_rerank_result *r) {
+static void warn(const aoe_model *m, const aoe_rerank_result *r) {
     cli_warn_skipped(NULL, r->skipped);
     if (r->without)
         cli_note("skipped %zu quer%s without relevant documents", r->without, r->without == 1 ? "y" : "ies");
     if (r->missing)
         cli_warn("the first stage has no documents for %zu of %zu quer%s; their metrics are 0", r->missing, r->queries,
                  r->queries == 1 ? "y" : "ies");
-    if (r->truncated)
-        cli_warn("%zu of %zu pair%s %s truncated to the maximum sequence length; set --max-length", r->truncated, r->pairs,
-                 cli_plural(r->pairs), r->truncated == 1 ? "was" : "were");
+    cli_warn_truncated(m, "pair", r->truncated, r->pairs, 0);
 }
 
 /* Opens the embedding model of the first stage. If it has other prompts for documents than for queries, it is opened twice. */
@@ -171,7 +169,7 @@ static int run_job(job *j, const char *folder) {
         return cli_file_check(&j->out) ? 1 : cli_fail("%s", err.message);
     if (o->output && cli_file_commit(&j->out))
         return 1;
-    warn(&result);
+    warn(j->session.model, &result);
     if (o->general.json)
         print_json(j, folder, &result);
     else

@@ -166,7 +166,7 @@ static void note_texts(const cli_session *s, const cli_eval *e) {
     if (e->empty)
         cli_warn("%zu empty text%s: %s", e->empty, cli_plural(e->empty),
                  strcmp(info.architecture, "static") ? "only special tokens are embedded" : "the embedding is zero");
-    cli_warn_truncated(e->truncated, 0, 1);
+    cli_warn_truncated(s->model, "text", e->truncated, 0, 1);
     if (e->model.chunk == AOE_CHUNK_MEAN)
         cli_note("texts longer than the maximum sequence length: the embedding is the mean over all chunks");
 }

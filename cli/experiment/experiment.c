@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/common/hints.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/option_rows.h"
 #include "cli/common/output.h"
@@ -264,6 +265,7 @@ static int is_accepted(cli_parsed *p, int untrained, char *message, size_t size)
     if (untrained || !aoe_train_check(&t, &err))
         return 1;
     cli_name_flags(message, size, err.message, &p->config->syntax);
+    cli_drop_hints(message);
     return 0;
 }
 
@@ -372,6 +374,7 @@ static void name_flags(char *out, size_t size, const char *text, const void *use
     char half[2048];
     cli_name_flags(half, sizeof half, text, e->syntax);
     cli_name_flags(out, size, half, &e->shared.config->syntax);
+    cli_drop_hints(out);
 }
 
 void cli_experiment_fill(cli_experiment *e, aoe_experiment_options *x) {

@@ -256,7 +256,7 @@ static void report_counts(const job *j) {
     else if (j->empty)
         cli_warn("%zu of %zu text%s %s empty; only special tokens are embedded", j->empty, j->texts, cli_plural(j->texts),
                  j->empty == 1 ? "is" : "are");
-    cli_warn_truncated(j->truncated, j->texts, 1);
+    cli_warn_truncated(j->session.model, "text", j->truncated, j->texts, 1);
     if (j->chunked)
         cli_note("%zu of %zu text%s %s longer than the maximum sequence length; the embedding is the mean over all chunks",
                  j->chunked, j->texts, cli_plural(j->texts), j->chunked == 1 ? "is" : "are");

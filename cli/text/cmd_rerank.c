@@ -418,9 +418,7 @@ static void report_counts(const job *j) {
         cli_warn("%zu of %zu %s%s %s", j->empty, j->pairs, unit, cli_plural(j->pairs),
                  j->o->query ? (j->empty == 1 ? "is empty" : "are empty")
                              : (j->empty == 1 ? "has an empty text" : "have an empty text"));
-    if (j->truncated)
-        cli_warn("%zu of %zu pair%s %s truncated to the maximum sequence length; set --max-length", j->truncated, j->pairs,
-                 cli_plural(j->pairs), j->truncated == 1 ? "was" : "were");
+    cli_warn_truncated(j->session.model, "pair", j->truncated, j->pairs, 0);
 }
 
 static int run_job(job *j, const cli_args *args) {

@@ -52,9 +52,8 @@ static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_
         else if (!texts[i].len)
             cli_warn("text %d is empty; only special tokens are embedded", i + 1);
         if (info[i].truncated)
-            cli_warn("text %d was truncated to the maximum sequence length of %zu tokens; set --max-length, or use all "
-                     "tokens with --chunk mean",
-                     i + 1, m.max_length);
+            cli_warn("text %d was truncated to the maximum sequence length of %zu tokens; %suse all tokens with --chunk mean",
+                     i + 1, m.max_length, m.max_length < m.longest ? "set --max-length, or " : "");
         if (info[i].chunks > 1)
             cli_note("text %d is longer than the maximum sequence length; its embedding is the mean of %u chunks", i + 1,
                      (unsigned)info[i].chunks);

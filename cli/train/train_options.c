@@ -6,6 +6,7 @@
 #include "aoe_data.h"
 #include "aoe_train.h"
 #include "base/closest.h"
+#include "cli/common/hints.h"
 #include "cli/common/common.h"
 #include "cli/common/help.h"
 #include "cli/common/option_rows.h"

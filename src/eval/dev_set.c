@@ -60,13 +60,15 @@ int aoe_dev_set_load(aoe_dev_set **d, aoe_context *ctx, const char *path, const 
     return code;
 }
 
-/* Warns during the first evaluation that texts or pairs were truncated. n: their number; total: number of all texts or
- * pairs. */
-static void warn_truncated(aoe_dev_set *d, size_t n, size_t total, const char *what) {
+/* Warns during the first evaluation that texts or pairs were truncated. e: embedder of the model; n: number of these texts or
+ * pairs; total: number of all. */
+static void warn_truncated(aoe_dev_set *d, const aoe_embedder *e, size_t n, size_t total, const char *what) {
+    aoe_model_info info;
+    aoe_model_get_info(aoe_embedder_model(e), &info);
     if (n && !d->evaluated)
-        aoei_log_write(&d->log, AOE_LOG_WARNING,
-                       "%s: %zu of %zu %s %s truncated to the maximum sequence length; set options.max_length",
-                       aoei_pairs_name(d->pairs), n, total, what, n == 1 ? "was" : "were");
+        aoei_log_write(&d->log, AOE_LOG_WARNING, "%s: %zu of %zu %s %s truncated to the maximum sequence length%s",
+                       aoei_pairs_name(d->pairs), n, total, what, n == 1 ? "was" : "were",
+                       info.max_length < info.longest ? "; set options.max_length" : " of the model");
     d->evaluated = 1;
 }
 
@@ -85,7 +87,7 @@ static int evaluate_scores(aoe_dev_set *d, aoe_embedder *e, double *score, aoe_e
     const int code = aoei_pair_scores_evaluate(e, d->pairs, &result, err);
     if (code)
         return code;
-    warn_truncated(d, result.truncated, aoe_pairs_count(d->pairs), "pairs");
+    warn_truncated(d, e, result.truncated, aoe_pairs_count(d->pairs), "pairs");
     d->pearson = result.pearson;
     if (isfinite(result.accuracy))
         *score = result.accuracy;
@@ -103,7 +105,7 @@ int aoe_dev_set_evaluate(void *dev_set, aoe_embedder *e, double *score, aoe_erro
     const int code = aoe_eval_pairs(e, d->pairs, &result, err);
     if (code)
         return code;
-    warn_truncated(d, result.truncated, 2 * result.pairs, "texts");
+    warn_truncated(d, e, result.truncated, 2 * result.pairs, "texts");
     d->pearson = result.pearson;
     set_score(d, score, result.spearman, "cosines");
     return 0;

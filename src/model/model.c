@@ -80,6 +80,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .pooling_from = m->settings.pooling_from,
         .max_length = m->settings.max_length,
         .max_length_from = m->settings.max_length_from,
+        .longest = c->arch->max_length(c),
         .prompt = m->settings.prompt,
         .normalize = m->settings.normalize,
         .dtype = aoei_public_dtype(m->int8 ? AOEI_I8 : m->type),
