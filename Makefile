@@ -5,6 +5,7 @@
 #   SAN=LIST       sanitizers, such as SAN=address,undefined or SAN=thread; each list has its own build directory
 #   TAGS=WORD      check: runs only the tests with this tag (tests/README.md), such as TAGS=numbers
 #   SKIP=WORD      check: does not run the tests with this tag
+#   AOE_FUZZ_SEED=N check: random seed of the mutated inputs of the fuzz tests (default: another one each time)
 #   FUZZ_SECONDS=N fuzz: seconds per harness (default: 60)
 #   CROSS=TRIPLET  cross-compiles with TRIPLET-gcc and the libraries in SYSROOT; `make deps-arm64` prepares
 #                  CROSS=aarch64-linux-gnu
@@ -168,13 +169,13 @@ $(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
-# A fuzz harness with tests/fuzz/driver.c, which runs the stored corpus and reproducible mutations of the corpus.
-$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/driver.o $(TEST_SUPPORT) $(LIB)
+# A fuzz harness with tests/fuzz/driver.c, which runs the stored corpus and random mutations of the corpus.
+$(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/driver.o $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
 
 # A fuzz harness with libFuzzer, which is part of clang.
-$(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(TEST_SUPPORT) $(LIB)
+$(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/libfuzzer.o $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) -fsanitize=fuzzer $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
@@ -316,4 +317,4 @@ clean: ## removes the build directory
 help: ## prints this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
--include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_ALL:%.c=$(BUILD)/%.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d) $(EXAMPLE_BIN:=.d)
+-include $(CHECK_OBJ:.o=.d) $(OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(FUZZ_ALL:%.c=$(BUILD)/%.d) $(wildcard $(BUILD)/tests/fuzz/*.d) $(SERVER_BIN:=.d) $(TEST_SUPPORT:.o=.d) $(BENCH_BIN:=.d) $(BENCH_SUPPORT:.o=.d) $(PEER_BIN:=.d) $(EXAMPLE_BIN:=.d)

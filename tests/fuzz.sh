@@ -5,23 +5,87 @@
 #     aoe: N passed, M failed, 0 skipped
 # A harness starts from the corpus in tests/fuzz/corpus/NAME. It stores inputs that reach new code in
 # $BUILD/corpus/NAME for the next run. It stores inputs that cause a failure in $BUILD/findings. `HARNESS FILE` runs a
-# stored input again. The exit code is 0 only if no harness failed.
+# stored input again. The exit code is 0 only if no harness failed. $HARNESSES are the names of the harnesses to run
+# (default: all).
+#
+# fuzz.sh --table [SINCE]: prints the table of tests/README.md from all runs that $RUNS records (default:
+# $BUILD/runs.tsv), or from those since the time SINCE in seconds since 1970. Every run adds a line with these columns:
+# time, harness, seconds, inputs, exit code, commit.
+#
+# fuzz.sh --merge: adds to tests/fuzz/corpus the inputs in $BUILD/corpus that reach code which the stored corpus does
+# not reach, the smallest ones first. A corpus has at most $MERGE_FILES files (default: 100) and $MERGE_BYTES bytes
+# (default: 100000), in addition to the files whose names do not begin with "new-".
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build/fuzz}
 FUZZ_SECONDS=${FUZZ_SECONDS:-60}
-export BUILD FUZZ_SECONDS
+RUNS=${RUNS:-$BUILD/runs.tsv}
+export BUILD FUZZ_SECONDS RUNS
 # With this option, malloc returns NULL for huge allocations. By default, AddressSanitizer ends the program instead.
 export ASAN_OPTIONS="${ASAN_OPTIONS-allocator_may_return_null=1}" UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}"
+
+if [ "${1-}" = --table ]; then
+    echo "| harness | seconds | inputs | findings fixed | seconds since the last finding |"
+    echo "| --- | ---: | ---: | ---: | ---: |"
+    for dir in tests/fuzz/corpus/*; do
+        name=$(basename "$dir")
+        fixed=$(find "$dir" -name 'fixed-*' | wc -l)
+        awk -F'\t' -v name="$name" -v since="${2:-0}" -v fixed="$fixed" '
+            $2 == name && $1 >= since {
+                seconds += $3; inputs += $4; clean += $3
+                if ($5 != 0) clean = 0
+            }
+            END { printf "| `%s` | %d | %d | %d | %d |\n", name, seconds, inputs, fixed, clean }' "$RUNS"
+    done
+    exit 0
+fi
+
+harnesses() { # prints the paths of the harnesses to run
+    for path in "$BUILD"/libfuzzer/*_fuzz; do
+        name=$(basename "$path" _fuzz)
+        case " ${HARNESSES-$name} " in
+        *" $name "*) echo "$path" ;;
+        esac
+    done
+}
+
+if [ "${1-}" = --merge ]; then
+    for path in $(harnesses); do
+        name=$(basename "$path" _fuzz)
+        stored=tests/fuzz/corpus/$name
+        work=$(mktemp -d)
+        mkdir "$work/merged"
+        # the files of the project first, so that a new input is kept only if it adds to them
+        find "$stored" -type f ! -name 'new-*' -exec cp {} "$work/merged" \;
+        find "$stored" -type f ! -name 'new-*' | wc -l >"$work/own"
+        "$path" -merge=1 -timeout=25 -rss_limit_mb=4096 "$work/merged" "$stored" "$BUILD/corpus/$name" >"$work/log" 2>&1
+        rm -f "$stored"/new-*
+        bytes=0 files=0
+        for file in $(cd "$work/merged" && find . -type f -size -9k | sed 's|^\./||' | xargs -r ls -Sr); do
+            [ -e "$stored/$file" ] && continue
+            bytes=$((bytes + $(wc -c <"$work/merged/$file"))) files=$((files + 1))
+            if [ $bytes -gt "${MERGE_BYTES:-100000}" ] || [ $files -gt "${MERGE_FILES:-100}" ]; then break; fi
+            cp "$work/merged/$file" "$stored/new-$(echo "$file" | cut -c1-10)"
+        done
+        echo "fuzz/$name: $(find "$stored" -type f | wc -l) files, $(cat "$stored"/* | wc -c) bytes"
+        rm -rf "$work"
+    done
+    exit 0
+fi
 
 if [ "${1-}" = --one ]; then
     name=$(basename "$2" _fuzz)
     log=$BUILD/log/$name
     mkdir -p "$BUILD/corpus/$name" "$BUILD/findings" "$BUILD/log"
+    start=$(date +%s)
     "$2" -max_total_time="$FUZZ_SECONDS" -timeout=25 -rss_limit_mb=4096 -print_final_stats=1 \
         -artifact_prefix="$BUILD/findings/$name-" "$BUILD/corpus/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1
     code=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    # after a failure in a sanitizer, only the lines about new inputs tell the number
+    [ -n "$runs" ] || runs=$(sed -n 's/^#\([0-9]*\).*/\1/p' "$log" | tail -n 1)
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$start" "$name" $(($(date +%s) - start)) "${runs:-0}" $code \
+        "$(git rev-parse --short HEAD 2>/dev/null)" >>"$RUNS"
     if [ $code = 0 ]; then
         echo "ok      fuzz/$name: ${runs:-0} inputs"
     else
@@ -35,7 +99,7 @@ fi
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 trap 'exit 130' INT TERM
-printf '%s\0' "$BUILD"/libfuzzer/*_fuzz | xargs -0 -n 1 -P 2 sh tests/fuzz.sh --one | tee "$report"
+harnesses | tr '\n' '\0' | xargs -0 -n 1 -P 2 sh tests/fuzz.sh --one | tee "$report"
 passed=$(grep -c '^ok ' "$report")
 failed=$(grep -c '^FAILED ' "$report")
 echo "aoe: $passed passed, $failed failed, 0 skipped"

@@ -10,6 +10,7 @@
 #   CASES     names of the cases to run, or "none" (default: all)
 #   SAN       sanitizers of the build; if it is set, some cases are skipped
 #   EMULATOR  command that runs programs of another architecture, such as "qemu-aarch64 -L /sysroot" (default: none)
+#   AOE_FUZZ_SEED  random seed of the mutated inputs of the fuzz drivers (default: another one each time)
 #   UPDATE=1  writes the output of the cases to their .exact files; check the changes with git diff
 #
 # A case is a file tests/cli/NAME.sh, which `sh -eu` runs in an empty directory. These environment variables are set
@@ -213,6 +214,11 @@ cases() { # cases GREP_OPTION: prints the selected cases with (-l) or without (-
     cases -L
 } >"$WORK/items"
 
+if grep -q '/fuzz/[^/]*_fuzz$' "$WORK/items"; then
+    AOE_FUZZ_SEED=${AOE_FUZZ_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+    export AOE_FUZZ_SEED
+    echo "fuzz tests: random seed $AOE_FUZZ_SEED (AOE_FUZZ_SEED=$AOE_FUZZ_SEED repeats them)"
+fi
 if [ ! -s "$WORK/items" ]; then
     echo "run.sh: nothing to run: no program was given, and $SRC/tests/cli has no case '${CASES-}'" >&2
     exit 2

@@ -1,113 +1,116 @@
 /* SPDX-License-Identifier: MIT
  * The main function of a fuzz test in `make check`. It calls the harness with the empty input, with every file of its corpus,
- * and with reproducible mutations of these files. `make fuzz` links the harness with libFuzzer instead of this file.
+ * and with random mutations of these files. The random seed is different each time; the environment variable AOE_FUZZ_SEED sets
+ * it. If the harness fails, the input is stored next to the program, and a message tells how to repeat the failure. With the
+ * path of a file as the argument, only this file is run. `make fuzz` links the harness with libFuzzer instead of this file.
  */
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/random.h"
 #include "../support/support.h"
+#include "base/random.h"
+#include "mutate.h"
 
-#define MAX_EDITS  8
-#define MAX_GROWTH 64 /* maximum number of bytes that one mutation adds */
+enum { MAX_GROWTH = 512 /* maximum number of bytes that a mutation adds */ };
 
-static const char *const tokens[] = {"\0",
-                                     "\xff",
-                                     "\x80",
-                                     "{",
-                                     "}",
-                                     "[",
-                                     "]",
-                                     "\"",
-                                     "\\u0000",
-                                     "-1",
-                                     "1e999",
-                                     "18446744073709551615",
-                                     "\xef\xbf\xbd",
-                                     "\xf4\x90\x80\x80",
-                                     "\xed\xa0\x80",
-                                     "\t",
-                                     "\r\n",
-                                     ","};
+/* A harness may define the first two symbols, and sanitizers define the third. The address of an undefined symbol is NULL. */
+extern const size_t fuzz_mutations __attribute__((weak));
+int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
+void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-typedef struct input {
-    uint8_t *data; /* [size], owned */
-    size_t size;
-} input;
+/* ---- failures */
 
-/* Replaces the bytes [at, at + cut) of the input by bytes[n]. */
-static void splice(input *in, size_t at, size_t cut, const void *bytes, size_t n) {
-    size_t size = in->size - cut + n;
-    uint8_t *data = malloc(size ? size : 1);
-    if (!data)
-        exit(2);
-    if (at)
-        memcpy(data, in->data, at);
-    if (n)
-        memcpy(data + at, bytes, n);
-    if (in->size > at + cut)
-        memcpy(data + at + n, in->data + at + cut, in->size - at - cut);
-    free(in->data);
-    *in = (input){data, size};
-}
+/* The input that is running. */
+static struct {
+    const char *program;
+    const char *file;        /* file of the corpus, or the file from which the input was mutated; NULL: the empty input */
+    const fuzz_input *input; /* NULL: the harness is not running */
+    uint64_t seed;
+    size_t mutation; /* number of the mutation, counted from 1; 0: the input is not mutated */
+} running;
 
-static size_t below(aoei_rng *r, size_t n) {
-    return n ? aoei_rng_below(r, (uint32_t)n) : 0;
-}
-
-static void mutate(input *in, aoei_rng *r) {
-    size_t at = below(r, in->size + 1);
-    size_t rest = in->size - at;
-    uint8_t copy[MAX_GROWTH];
-    size_t n = below(r, (rest < MAX_GROWTH ? rest : MAX_GROWTH) + 1);
-    switch (below(r, 6)) {
-    case 0: /* flip a bit */
-        if (rest)
-            in->data[at] ^= (uint8_t)(1u << below(r, 8));
-        break;
-    case 1: /* replace a byte */
-        if (rest)
-            in->data[at] = (uint8_t)aoei_rng_u32(r);
-        break;
-    case 2: /* remove n bytes */
-        splice(in, at, n, NULL, 0);
-        break;
-    case 3: /* truncate the input */
-        splice(in, at, rest, NULL, 0);
-        break;
-    case 4: { /* insert one of `tokens` */
-        const char *t = tokens[below(r, sizeof tokens / sizeof *tokens)];
-        splice(in, at, 0, t, *t ? strlen(t) : 1);
-        break;
+/* Stores the input and prints how to repeat the failure. It is called when the process ends. */
+static void report(void) {
+    const fuzz_input *in = running.input;
+    running.input = NULL;
+    if (!in)
+        return;
+    if (!running.mutation) {
+        fprintf(stderr, "fuzz: failed with %s\n", running.file ? running.file : "the empty input");
+        return;
     }
-    default: /* duplicate n bytes */
-        memcpy(copy, in->data + at, n);
-        splice(in, at, 0, copy, n);
+    char path[4096];
+    snprintf(path, sizeof path, "%s.finding-%llu-%zu", running.program, (unsigned long long)running.seed, running.mutation);
+    FILE *f = fopen(path, "wb");
+    if (f) {
+        fwrite(in->data, 1, in->size, f);
+        fclose(f);
     }
+    fprintf(stderr,
+            "fuzz: failed with mutation %zu of seed %llu, made from %s; the input is stored. Run it again with\n    %s %s\n"
+            "or repeat all mutations with\n    AOE_FUZZ_SEED=%llu %s\n",
+            running.mutation, (unsigned long long)running.seed, running.file, running.program, path,
+            (unsigned long long)running.seed, running.program);
 }
+
+static void report_signal(int number) {
+    signal(number, SIG_DFL);
+    report();
+    raise(number);
+}
+
+/* Arranges that `report` is called if the harness aborts, crashes, exits, is stopped, or fails in a sanitizer. */
+static void catch_failures(void) {
+    static char stack[1 << 16]; /* for the case that the stack is exhausted */
+    const int sanitized = __sanitizer_set_death_callback != NULL;
+    const int signals[] = {SIGABRT, SIGTERM, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+    for (size_t i = 0; i < (sanitized ? 2 : sizeof signals / sizeof *signals); i++)
+        sigaction(signals[i], &(struct sigaction){.sa_handler = report_signal, .sa_flags = SA_ONSTACK}, NULL);
+    if (sanitized)
+        __sanitizer_set_death_callback(report);
+    atexit(report);
+}
+
+/* ---- corpus */
 
 typedef struct corpus {
-    input *file; /* [n], owned */
+    fuzz_input *file; /* [n], owned */
+    char **path;      /* [n] paths of the files, owned */
     size_t n;
 } corpus;
 
-static void add_file(corpus *c, const char *path) {
+static void *allocate(void *old, size_t size) {
+    void *p = realloc(old, size ? size : 1);
+    if (!p)
+        exit(2);
+    return p;
+}
+
+/* Adds a file to the corpus, which takes ownership of the path. */
+static void add_file(corpus *c, char *path) {
     FILE *f = fopen(path, "rb");
     if (!f) {
         perror(path);
         exit(2);
     }
-    input in = {0};
-    uint8_t block[4096];
+    fuzz_input in = {0};
     size_t n;
-    while ((n = fread(block, 1, sizeof block, f)) > 0)
-        splice(&in, in.size, 0, block, n);
+    do {
+        in.max = in.size + 65536;
+        in.data = allocate(in.data, in.max);
+        n = fread(in.data + in.size, 1, in.max - in.size, f);
+        in.size += n;
+    } while (n > 0);
     fclose(f);
-    c->file = realloc(c->file, (c->n + 1) * sizeof *c->file);
-    if (!c->file)
-        exit(2);
+    c->file = allocate(c->file, (c->n + 1) * sizeof *c->file);
+    c->path = allocate(c->path, (c->n + 1) * sizeof *c->path);
+    c->path[c->n] = path;
     c->file[c->n++] = in;
 }
 
@@ -116,8 +119,7 @@ static int is_visible(const struct dirent *entry) {
 }
 
 /* Reads the files of a directory in the order of their names. */
-static corpus read_corpus(const char *dir) {
-    corpus c = {0};
+static void add_dir(corpus *c, const char *dir) {
     struct dirent **entries;
     const int n = scandir(dir, &entries, is_visible, alphasort);
     if (n <= 0) {
@@ -125,27 +127,13 @@ static corpus read_corpus(const char *dir) {
         exit(2);
     }
     for (int i = 0; i < n; i++) {
-        char *path = malloc(strlen(dir) + strlen(entries[i]->d_name) + 2);
-        if (!path)
-            exit(2);
-        sprintf(path, "%s/%s", dir, entries[i]->d_name);
-        add_file(&c, path);
-        free(path);
+        const size_t size = strlen(dir) + strlen(entries[i]->d_name) + 2;
+        char *path = allocate(NULL, size);
+        snprintf(path, size, "%s/%s", dir, entries[i]->d_name);
+        add_file(c, path);
         free(entries[i]);
     }
     free(entries);
-    return c;
-}
-
-/* Runs the harness on a copy of an input. If r is not NULL, mutates the copy first. */
-static void run(const input *original, aoei_rng *r) {
-    input in = {0};
-    splice(&in, 0, 0, original->data, original->size);
-    if (r)
-        for (size_t edits = 1 + below(r, MAX_EDITS); edits > 0; edits--)
-            mutate(&in, r);
-    LLVMFuzzerTestOneInput(in.data, in.size);
-    free(in.data);
 }
 
 /* Writes the path of a harness's corpus to dir[size]. For example, the corpus of build/tests/fuzz/json_fuzz is
@@ -157,27 +145,72 @@ static void corpus_dir(char *dir, size_t size, const char *program) {
     snprintf(dir, size, "%s/tests/fuzz/corpus/%.*s", src ? src : ".", (int)(end ? end - name : (long)strlen(name)), name);
 }
 
-/* A harness may define these two symbols. The address of an undefined symbol is NULL. */
-extern const size_t fuzz_mutations __attribute__((weak));
-int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
+/* ---- runs */
+
+/* Runs the harness on a copy of an input, so that a read beyond its end is detected. mutation: number of the mutation. */
+static void run(const fuzz_input *in, const char *file, size_t mutation) {
+    uint8_t *data = allocate(NULL, in->size);
+    if (in->size)
+        memcpy(data, in->data, in->size);
+    running.file = file;
+    running.mutation = mutation;
+    running.input = in;
+    LLVMFuzzerTestOneInput(data, in->size);
+    running.input = NULL;
+    free(data);
+}
+
+/* Runs a random mutation of a file of the corpus. */
+static void run_mutation(const corpus *c, size_t mutation, aoei_rng *r) {
+    const size_t i = aoei_rng_below(r, (uint32_t)c->n);
+    const fuzz_input *other = &c->file[aoei_rng_below(r, (uint32_t)c->n)];
+    fuzz_input in = {.size = c->file[i].size, .max = c->file[i].size + MAX_GROWTH};
+    in.data = allocate(NULL, in.max);
+    memcpy(in.data, c->file[i].data, in.size);
+    fuzz_mutate(&in, other->data, other->size, r);
+    run(&in, c->path[i], mutation);
+    free(in.data);
+}
+
+static uint64_t choose_seed(void) {
+    uint32_t seed = 1;
+    const char *text = getenv("AOE_FUZZ_SEED");
+    if (text && *text)
+        return strtoull(text, NULL, 10);
+    (void)!getentropy(&seed, sizeof seed);
+    return seed;
+}
 
 int main(int argc, char **argv) {
     char dir[4096];
+    struct stat st;
+    corpus c = {0};
     corpus_dir(dir, sizeof dir, argv[0]);
-    corpus c = read_corpus(argc > 1 ? argv[1] : dir);
+    running.program = argv[0];
+    running.seed = choose_seed();
+    const int single = argc > 1 && stat(argv[1], &st) == 0 && !S_ISDIR(st.st_mode);
+    if (single)
+        add_file(&c, strdup(argv[1]));
+    else
+        add_dir(&c, argc > 1 ? argv[1] : dir);
     if (LLVMFuzzerInitialize)
         LLVMFuzzerInitialize(&argc, &argv);
+    catch_failures();
     aoei_rng r;
-    aoei_rng_init(&r, 1, AOEI_STREAM_TEST, 0);
-    const size_t mutations = &fuzz_mutations ? fuzz_mutations : 5000;
-    run(&(input){0}, NULL);
+    aoei_rng_init(&r, running.seed, AOEI_STREAM_TEST, 0);
+    const size_t mutations = single ? 0 : &fuzz_mutations ? fuzz_mutations : 20000;
+    if (!single)
+        run(&(fuzz_input){0}, NULL, 0);
     for (size_t i = 0; i < c.n; i++)
-        run(&c.file[i], NULL);
-    for (size_t i = 0; i < mutations; i++)
-        run(&c.file[below(&r, c.n)], &r);
-    printf("%zu files and %zu mutations\n", c.n, mutations);
-    for (size_t i = 0; i < c.n; i++)
+        run(&c.file[i], c.path[i], 0);
+    for (size_t i = 1; i <= mutations; i++)
+        run_mutation(&c, i, &r);
+    printf("%zu files and %zu mutations (AOE_FUZZ_SEED=%llu)\n", c.n, mutations, (unsigned long long)running.seed);
+    for (size_t i = 0; i < c.n; i++) {
         free(c.file[i].data);
+        free(c.path[i]);
+    }
     free(c.file);
+    free(c.path);
     return 0;
 }

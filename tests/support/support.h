@@ -84,7 +84,7 @@ uint64_t test_io_failures(test_fn fn, test_after_fn after, void *arg, int errnum
  * abort() to report a failure. `make check` runs the harness with tests/fuzz/driver.c, and `make fuzz` runs it with libFuzzer.
  * Both start from the files in tests/fuzz/corpus/NAME. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-/* Number of mutated inputs that tests/fuzz/driver.c runs. The default is 5000. A slow harness defines a smaller number. */
+/* Number of mutated inputs that tests/fuzz/driver.c runs. The default is 20000. A slow harness defines a smaller number. */
 extern const size_t fuzz_mutations;
 
 #endif
