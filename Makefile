@@ -12,6 +12,7 @@
 #   BUILD=DIR      build directory (default: build, build/TRIPLET with CROSS, or .../san-... with SAN)
 #   WERROR=1       warnings are errors (used in CI)
 #   V=1            prints every command
+#   DEBUG=1        keeps the debug information in test programs, which otherwise have none, because it takes 3 GB
 #   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as -k bert
 #   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
@@ -52,9 +53,20 @@ DEPS_ARM64 := gcc-aarch64-linux-gnu qemu-user
 HEADERS := $(sort $(wildcard include/*.h))
 VERSION := $(shell sed -n 's/^#define AOE_VERSION *"\(.*\)"/\1/p' include/aoe.h)
 
-# Prints a command as `CC file`. With V=1, prints the complete command.
+# While files are built, a terminal shows one line of progress, and any other output gets one line per 10 percent. With V=1, make
+# prints every command instead. STEPS is the number of files to build, which a dry run counts; DONE has one word per started file.
 Q := $(if $(V),,@)
-say = $(if $(V),,@printf '  %-5s %s\n' $(1) $@)
+ifneq ($(COUNTING),)
+say = STEP
+else
+TERMINAL := $(if $(V),,$(shell [ ! -t 2 ] || echo yes))
+percent = $$(($(1) * 100 / $(or $(filter-out 0,$(STEPS)),1)))
+show_terminal = printf '\r\033[K  %3d%%  %-4s %s\r' "$(call percent,$(words $(DONE)))" $(1) $@; \
+  if [ $(words $(DONE)) = $(STEPS) ]; then printf '\033[K'; fi
+show_lines = if [ $$(($(call percent,$(words $(DONE))) / 10)) != $$(($(call percent,($(words $(DONE)) - 1)) / 10)) ]; then \
+  echo "  $(call percent,$(words $(DONE)))% built"; fi
+say = $(if $(V),,$(eval DONE += x)@$(if $(TERMINAL),$(call show_terminal,$(1)),$(show_lines)))
+endif
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla $(if $(WERROR),-Werror)
 # A sanitizer build is usually run only once, so compilation takes most of the time. -O1 -g1 halves this time.
 OPT := $(if $(SAN),-O1 -g1,-O2 -g)
@@ -62,6 +74,8 @@ OPT := $(if $(SAN),-O1 -g1,-O2 -g)
 # results of all compilers equal. Kernels contain explicit fused multiply-adds.
 CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
   $(SYSROOT_FLAG) -Iinclude -Isrc -I. -MMD -MP $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) $(CFLAGS)
+# Test programs are linked statically. Sanitizers need their debug information for reports.
+LDFLAGS_TEST := $(if $(DEBUG)$(SAN),,-Wl,--strip-debug)
 LDFLAGS_ALL := -pthread $(SYSROOT_FLAG) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 TIER_avx2 := -mavx2 -mfma -mf16c
 TIER_avxvnni := $(TIER_avx2) -mavxvnni
@@ -113,7 +127,7 @@ NO_PACKAGES := help deps deps-lint deps-peers deps-arm64 clean
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
 # The goals `demo` and `check` install missing packages first.
-ifneq ($(filter demo check,$(MAKECMDGOALS)),)
+ifneq ($(if $(COUNTING),,$(filter demo check,$(MAKECMDGOALS))),)
 DEPS_RUN := $(shell tools/deps.sh $(DEPS_APT) >&2; echo $$?)
 ifneq ($(DEPS_RUN),0)
 $(error could not install the build dependencies)
@@ -126,6 +140,14 @@ endif
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 # libcurl is not linked, because src/net/libraries.c loads it at run time when it is first needed.
 LIBS := $(shell $(PKG_CONFIG) --libs $(filter-out libcurl,$(PACKAGES))) -ldl -lm
+endif
+
+# Counts the files to build, after the packages are installed.
+ifeq ($(V)$(COUNTING),)
+STEPS := $(if $(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),$(shell $(MAKE) -n COUNTING=1 $(MAKECMDGOALS) 2>/dev/null | grep -c '^STEP$$'))
+ifneq ($(filter-out 0,$(STEPS)),)
+$(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
+endif
 endif
 
 .PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header
@@ -163,16 +185,16 @@ $(BUILD)/aoe: $(CLI_OBJ) $(LIB)
 
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
 $(BUILD)/tests/servers/%: $(BUILD)/tests/servers/%.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
 # A fuzz harness with tests/fuzz/driver.c, which runs the stored corpus and random mutations of the corpus.
 $(BUILD)/tests/fuzz/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/driver.o $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
 # A fuzz harness with libFuzzer, which is part of clang.
 $(BUILD)/libfuzzer/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o $(BUILD)/tests/fuzz/libfuzzer.o $(BUILD)/tests/fuzz/mutate.o $(TEST_SUPPORT) $(LIB)
@@ -205,7 +227,7 @@ $(BUILD)/check/tests/%.o: tests/kernels/%.c Makefile
 
 $(BUILD)/aoe-check: $(CHECK_OBJ) $(TEST_SUPPORT) $(LIB)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lcmocka $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LDFLAGS_TEST) $^ -lcmocka $(LIBS) -o $@
 
 # Only this program needs oneDNN.
 $(BUILD)/bench/peers/gemm_onednn.o: | deps-peers
