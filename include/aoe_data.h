@@ -37,6 +37,14 @@ typedef enum aoe_table_format {
  * (.parquet, .pdf, .zip); the message says how. */
 AOE_API int aoe_table_format_of(aoe_table_format *format, const char *path, aoe_error *AOE_NULLABLE err);
 
+/* Quotes in the fields of .tsv and .csv tables. */
+typedef enum aoe_quoting {
+    AOE_QUOTING_AUTO, /* .csv: as AOE_QUOTING_CSV; .tsv: quotes are literal, and a file whose fields are quoted as in CSV is an
+                         error */
+    AOE_QUOTING_CSV,  /* as in RFC 4180: a field in double quotes may contain delimiters, line ends and "" for a quote */
+    AOE_QUOTING_NONE  /* quotes are literal */
+} aoe_quoting;
+
 typedef struct aoe_table_options {
     size_t struct_size;  /* set by aoe_table_options_defaults */
     const char *columns; /* columns to read, for example "text1=a,text2=b,label=c"; NULL (default): columns with recognized
@@ -55,7 +63,9 @@ typedef struct aoe_table_options {
     char delimiter;
     int no_header; /* 1: the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there
                       is only one. 0 (default): the first line contains the names of the columns */
-    int whole_files; /* 1: each file is one text, whatever its name; line ends become LF. 0 (default): see input_format */
+    aoe_quoting quoting; /* default AOE_QUOTING_AUTO */
+    int decimal_comma;   /* 1: labels may have a decimal comma, such as 0,5; 0 (default): only a decimal point */
+    int whole_files;     /* 1: each file is one text, whatever its name; line ends become LF. 0 (default): see input_format */
 } aoe_table_options;
 
 AOE_API void aoe_table_options_defaults(aoe_table_options *o);
@@ -97,9 +107,9 @@ typedef int (*aoe_text_fn)(void *user, aoe_text text, aoe_error *err);
  *   NULL               every column with a recognized name
  *   ""                 the column text or sentence
  * A list of alternatives is passed one text at a time. An empty file of any format contains no texts. Only the options columns,
- * input_format, delimiter, no_header and whole_files are used. Errors: AOE_EFORMAT with file, line and column; AOE_EARG (see
- * aoe_table_format_of; a file with an unknown extension needs options.input_format); AOE_ENOENT; AOE_EIO; the errors of fn,
- * with the location in the file added. */
+ * input_format, delimiter, no_header, quoting and whole_files are used. Errors: AOE_EFORMAT with file, line and column;
+ * AOE_EARG (see aoe_table_format_of; a file with an unknown extension needs options.input_format); AOE_ENOENT; AOE_EIO; the
+ * errors of fn, with the location in the file added. */
 AOE_API int aoe_texts_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_fn fn, void *AOE_NULLABLE user,
                            aoe_error *AOE_NULLABLE err);
 
@@ -109,7 +119,7 @@ typedef int (*aoe_text_pair_fn)(void *user, aoe_text text1, aoe_text text2, size
 /* Calls fn with the two texts of each row of a table in file order; labels are not needed. The columns are assigned to the
  * roles text1 and text2 by o->columns, for example "text1=query,text2=document", or by their names: text1, sentence1,
  * question1, premise, query, question or context; text2, sentence2, question2, hypothesis, document, positive or sentence. A
- * text may be empty, and an empty file contains no pairs. Only the options columns, input_format and delimiter are used.
+ * text may be empty, and an empty file contains no pairs. Of the options, skip_bad_rows is ignored.
  * Errors: as aoe_texts_read; a value that is a list is an error, too; AOE_EARG (o->columns is malformed). */
 AOE_API int aoe_text_pairs_read(const char *path, const aoe_table_options *AOE_NULLABLE o, aoe_text_pair_fn fn,
                                 void *AOE_NULLABLE user, aoe_error *AOE_NULLABLE err);

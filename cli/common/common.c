@@ -184,7 +184,13 @@ const cli_option cli_table_table[CLI_TABLE_COUNT] = {
     CLI_OPTION_SKIP_BAD_ROWS(AT(aoe_table_options, skip_bad_rows)),
 };
 
+/* The first option is only for tables with labels, and the last one only for texts. */
 const cli_option cli_input_table[CLI_INPUT_COUNT] = {
+    {.name = "decimal-comma",
+     .kind = CLI_FLAG,
+     AT(aoe_table_options, decimal_comma),
+     .set = 1,
+     .help = "labels may have a decimal comma, such as 0,5"},
     {.name = "input-format",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -207,6 +213,17 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
      .set = 1,
      .help = "the first line of a .tsv or .csv table is a row; the columns are named 1, 2 and so on, or text if there is only "
              "one"},
+    {.name = "quoting",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     AT(aoe_table_options, quoting),
+     /* names of the values of aoe_quoting, in the order of the values */
+     .choices = CLI_CHOICES("auto", "csv", "none"),
+     .noun = "quoting",
+     .help =
+         "quotes in .tsv and .csv tables: csv (a field in double quotes may contain delimiters and line ends) or none (quotes "
+         "are ordinary characters)",
+     .fallback = "csv for .csv, none for .tsv"},
     {.name = "whole-files",
      .kind = CLI_FLAG,
      AT(aoe_table_options, whole_files),

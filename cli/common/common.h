@@ -39,7 +39,7 @@ enum {
     CLI_SCORE_MODEL_COUNT = 8, /* number of the first options of cli_model_table, which also apply to cross-encoders */
     CLI_CHUNK_COUNT = 2,
     CLI_TABLE_COUNT = 3,
-    CLI_INPUT_COUNT = 4, /* number of all options of cli_input_table */
+    CLI_INPUT_COUNT = 6, /* number of all options of cli_input_table */
     CLI_LORA_COUNT = 5
 };
 /* Tables of options that several commands have. The comment of a table names the struct whose fields its options set. A command
@@ -56,7 +56,7 @@ extern const cli_option cli_lora_table[CLI_LORA_COUNT];      /* aoe_lora; the fi
 #define CLI_TABLE_INPUT_GROUP(base)                                                                                            \
     { "input files", cli_input_table, CLI_INPUT_COUNT - 1, base }
 #define CLI_TEXT_INPUT_GROUP(base)                                                                                             \
-    { "input files", cli_input_table, CLI_INPUT_COUNT, base }
+    { "input files", cli_input_table + 1, CLI_INPUT_COUNT - 1, base }
 
 void cli_general_defaults(cli_general *g);
 void cli_model_defaults(cli_model_options *m);

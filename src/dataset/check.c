@@ -367,7 +367,7 @@ int aoe_data_check(const char *const *paths, size_t n_paths, const aoe_data_chec
     check c = {.o = o, .result = result ? result : &own, .n = n_paths};
     *c.result = (aoe_data_check_result){0};
     c.file = aoei_calloc(n_paths, sizeof *c.file);
-    int rc = c.file ? aoei_labels_create(&c.map, o->table.label_map, err) : aoei_fail_nomem(err, n_paths * sizeof *c.file);
+    int rc = c.file ? aoei_labels_create(&c.map, &o->table, err) : aoei_fail_nomem(err, n_paths * sizeof *c.file);
     if (!rc)
         rc = read_files(&c, paths, err);
     if (!rc)

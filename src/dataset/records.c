@@ -131,11 +131,11 @@ static int check_fields(const reader *d, const aoei_row *row, aoe_error *err) {
 }
 
 /* Adds the value of a field to d unless d already contains it. *number is set to the index of the value in d. Numbers are
- * compared by value, so 1 and 1.0 have the same index. */
-static int add_value(aoei_distinct *d, const aoei_field *f, size_t *number, aoe_error *err) {
+ * compared by value, so 1 and 1.0 have the same index. decimal_comma: as in aoe_table_options. */
+static int add_value(aoei_distinct *d, const aoei_field *f, int decimal_comma, size_t *number, aoe_error *err) {
     char text[AOEI_NUMBER_TEXT];
     double x = f->number;
-    if (f->kind == AOEI_FIELD_NUMBER || aoei_number_of(f->text, &x) == AOEI_LABEL_VALUE)
+    if (f->kind == AOEI_FIELD_NUMBER || aoei_number_read(f->text, decimal_comma, &x) == AOEI_LABEL_VALUE)
         return aoei_distinct_add(d, (aoe_text){text, aoei_number_text(text, x + 0.0)}, 0, number, err);
     return aoei_distinct_add(d, f->text, 0, number, err);
 }
@@ -202,9 +202,9 @@ static int add_row(reader *d, const aoei_row *row, aoe_error *err) {
         }
     }
     if (!rc && s->label)
-        rc = add_value(&d->names->labels, &row->field[s->label], &r->label[r->n], err);
+        rc = add_value(&d->names->labels, &row->field[s->label], d->o->table->decimal_comma, &r->label[r->n], err);
     if (!rc && s->group)
-        rc = add_value(&d->names->groups, &row->field[s->group], &r->group[r->n], err);
+        rc = add_value(&d->names->groups, &row->field[s->group], 0, &r->group[r->n], err);
     if (rc)
         return rc;
     if (d->o->keep_rows)

@@ -225,7 +225,7 @@ static int count_labels(stats *s, aoe_error *err) {
     s->result->has_labels = s->records.has_labels;
     if (!s->records.has_labels)
         return 0;
-    int rc = aoei_labels_create(&s->map, s->o->table.label_map, err);
+    int rc = aoei_labels_create(&s->map, &s->o->table, err);
     if (!rc)
         rc = count_by_threshold(s, err);
     return rc ? rc : list_labels(s, err);

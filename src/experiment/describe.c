@@ -142,6 +142,10 @@ static int add_table(json_t *o, const aoe_table_options *t) {
         bad |= json_object_set_new(o, "delimiter", json_integer(t->delimiter));
     if (t->no_header)
         bad |= json_object_set_new(o, "no_header", json_true());
+    if (t->quoting != AOE_QUOTING_AUTO)
+        bad |= json_object_set_new(o, "quoting", json_integer(t->quoting));
+    if (t->decimal_comma)
+        bad |= json_object_set_new(o, "decimal_comma", json_true());
     if (t->whole_files)
         bad |= json_object_set_new(o, "whole_files", json_true());
     return bad;

@@ -112,12 +112,13 @@ static int is_unsplit(const aoei_table *t) {
     return 0;
 }
 
-/* Returns 1 if a column name is a number. In this case, the file probably has no header. */
+/* Returns 1 if a column name is a number, contains a space or is long. In this case, the file probably has no header. */
 static int lacks_header(const aoei_table *t) {
     double value;
-    for (size_t i = 0; aoei_table_format(t) != AOE_TABLE_JSONL && i < aoei_table_columns(t); i++) {
+    for (size_t i = 0; aoei_table_has_header(t) && i < aoei_table_columns(t); i++) {
         const aoe_text name = aoei_table_column(t, i);
-        if (aoei_number_of(name, &value) == AOEI_LABEL_VALUE || aoei_has_decimal_comma(name))
+        if (name.len > 40 || memchr(name.data, ' ', name.len) || aoei_number_of(name, &value) == AOEI_LABEL_VALUE ||
+            aoei_has_decimal_comma(name))
             return 1;
     }
     return 0;
@@ -137,10 +138,10 @@ int aoei_columns_fail(const aoei_table *t, const char *problem, const char *reme
         add_to_list(found, aoei_excerpt(excerpt, aoei_table_column(t, shown)));
     if (shown < n)
         add_to_list(found, "...");
-    if (lacks_header(t))
-        remedy = "the file seems to have no header: insert a first line with the column names";
-    return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s%s%s", aoei_table_name(t), problem, *found ? found : "none",
-                     remedy ? "; " : "", remedy ? remedy : "");
+    const int bare = lacks_header(t);
+    return aoei_fail(err, AOE_EFORMAT, "%s: %s; found %s%s%s%s%s%s", aoei_table_name(t), problem, *found ? found : "none",
+                     bare ? " in the first line, which is taken as the header" : "", remedy ? "; " : "", remedy ? remedy : "",
+                     bare ? (remedy ? ", or " : "; ") : "", bare ? "set options.no_header if this line is a row" : "");
 }
 
 int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *err) {

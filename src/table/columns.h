@@ -34,8 +34,8 @@ size_t aoei_columns_find(const aoei_table *t, aoe_text name, size_t *index);
 int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *err);
 /* Fails with AOE_EFORMAT. The message is "FILE: PROBLEM; found COLUMNS; REMEDY", where COLUMNS are the column names of t. If
  * remedy is NULL, "; REMEDY" is omitted. There are two other messages: one for a file read as .txt, which has no columns, and
- * one for a header that was probably split with the wrong delimiter. If a column name is a number, the advice in REMEDY is
- * replaced by the advice to insert a header line. */
+ * one for a header that was probably split with the wrong delimiter. If a column name looks like a value, the message adds
+ * that the first line is taken as the header, and names options.no_header. */
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err);
 
 #endif

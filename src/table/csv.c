@@ -30,7 +30,8 @@ static size_t copy_until(aoei_csv *c, const char *s, size_t from, size_t len, in
 
 static int fail_stray_quote(const aoei_lines *lines, const aoei_line *line, size_t at, const char *what, aoe_error *err) {
     aoei_fail(err, AOE_EFORMAT,
-              "%s:%zu:%zu: %s; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows",
+              "%s:%zu:%zu: %s; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or "
+              "set options.skip_bad_rows",
               aoei_lines_name(lines), line->number, at + 1, what);
     return AOEI_BAD_ROW;
 }

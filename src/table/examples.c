@@ -87,9 +87,10 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
         aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is empty; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
                   column);
     else if (aoei_has_decimal_comma(f->text))
-        aoei_fail(err, AOE_EFORMAT,
-                  "%s:%zu: column '%s': '%s' has a decimal comma; write a decimal point, or set options.skip_bad_rows",
-                  aoei_table_name(t), row->line, column, value);
+        aoei_fail(
+            err, AOE_EFORMAT,
+            "%s:%zu: column '%s': '%s' has a decimal comma; set options.decimal_comma, write a decimal point, or set options.skip_bad_rows",
+            aoei_table_name(t), row->line, column, value);
     else if (f->text.len == 1 && *f->text.data == '-')
         aoei_fail(err, AOE_EFORMAT,
                   "%s:%zu: column '%s': '-' marks a pair without a gold label (SNLI); drop such rows with '-=drop' in "
@@ -217,7 +218,7 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, i
     *e = (aoei_examples){0};
     int rc = aoei_columns_select(t, kind, r.o->columns, err);
     if (!rc)
-        rc = aoei_labels_create(&r.labels, r.o->label_map, err);
+        rc = aoei_labels_create(&r.labels, r.o, err);
     if (!rc)
         rc = aoei_examples_create(e, aoei_table_name(t), kind, err);
     if (!rc)

@@ -69,11 +69,11 @@ static int add_map(aoei_labels *m, const char *map, aoe_error *err) {
     return 0;
 }
 
-int aoei_labels_create(aoei_labels *m, const char *map, aoe_error *err) {
-    *m = (aoei_labels){0};
+int aoei_labels_create(aoei_labels *m, const aoe_table_options *o, aoe_error *err) {
+    *m = (aoei_labels){.decimal_comma = o->decimal_comma};
     int rc = add_map(m, defaults, err);
-    if (!rc && map)
-        rc = add_map(m, map, err);
+    if (!rc && o->label_map)
+        rc = add_map(m, o->label_map, err);
     if (rc)
         aoei_labels_free(m);
     return rc;
@@ -112,17 +112,19 @@ aoei_label aoei_number_of(aoe_text text, double *value) {
     return AOEI_LABEL_VALUE;
 }
 
-int aoei_has_decimal_comma(aoe_text text) {
+aoei_label aoei_number_read(aoe_text text, int decimal_comma, double *value) {
     char copy[MAX_DIGITS];
-    double value;
-    if (text.len == 0 || text.len > MAX_DIGITS)
-        return 0;
+    const char *comma = text.len && text.len <= MAX_DIGITS ? memchr(text.data, ',', text.len) : NULL;
+    if (!decimal_comma || !comma)
+        return aoei_number_of(text, value);
     memcpy(copy, text.data, text.len);
-    char *comma = memchr(copy, ',', text.len);
-    if (!comma)
-        return 0;
-    *comma = '.';
-    return aoei_number_of((aoe_text){copy, text.len}, &value) == AOEI_LABEL_VALUE;
+    copy[comma - text.data] = '.';
+    return aoei_number_of((aoe_text){copy, text.len}, value);
+}
+
+int aoei_has_decimal_comma(aoe_text text) {
+    double value;
+    return aoei_number_of(text, &value) == AOEI_LABEL_UNKNOWN && aoei_number_read(text, 1, &value) == AOEI_LABEL_VALUE;
 }
 
 size_t aoei_number_text(char out[AOEI_NUMBER_TEXT], double x) {
@@ -145,7 +147,7 @@ aoei_label aoei_label_of(const aoei_labels *m, const aoei_field *field, double *
     if (field->kind == AOEI_FIELD_OTHER || field->kind == AOEI_FIELD_LIST)
         return AOEI_LABEL_UNKNOWN;
     if (field->kind == AOEI_FIELD_TEXT) {
-        kind = aoei_number_of(field->text, &number);
+        kind = aoei_number_read(field->text, m->decimal_comma, &number);
         is_number = kind == AOEI_LABEL_VALUE;
     }
     for (size_t i = m->n; i-- > 0;) {

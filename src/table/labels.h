@@ -25,11 +25,12 @@ typedef struct aoei_label_rule {
 typedef struct aoei_labels {
     aoei_label_rule *rule; /* [n] rules, owned; if several rules apply to a label, the last one is used */
     size_t n, capacity;    /* used and allocated elements of `rule` */
+    int decimal_comma;     /* 1: numbers may have a decimal comma */
 } aoei_labels;
 
-/* Creates the rules from the predefined names and a label map. map: "name=number,name=drop,...", or NULL. Errors: AOE_EARG (the
- * message quotes the invalid part of `map`), AOE_ENOMEM. */
-int aoei_labels_create(aoei_labels *m, const char *map, aoe_error *err);
+/* Creates the rules from the predefined names and the label map in the options o, of which only label_map and decimal_comma are
+ * used. Errors: AOE_EARG (the message quotes the invalid part of the map), AOE_ENOMEM. */
+int aoei_labels_create(aoei_labels *m, const aoe_table_options *o, aoe_error *err);
 void aoei_labels_free(aoei_labels *m); /* accepts a zeroed struct */
 
 typedef enum aoei_label {
@@ -50,7 +51,9 @@ void aoei_labels_log_dropped(const aoei_log *log, const char *name, size_t dropp
 /* Parses a decimal number such as "3", "-0.5" or "1e-3" in the C locale. Returns AOEI_LABEL_VALUE and sets *value, or returns
  * AOEI_LABEL_NOT_FINITE if the number is too large, or AOEI_LABEL_UNKNOWN if the text is not a number. */
 aoei_label aoei_number_of(aoe_text text, double *value);
-/* Returns 1 if the text is a number with a decimal comma, such as "0,5". */
+/* Parses a number like aoei_number_of. If decimal_comma is 1, the number may also have a decimal comma, such as "0,5". */
+aoei_label aoei_number_read(aoe_text text, int decimal_comma, double *value);
+/* Returns 1 if the text is a number with a decimal comma. */
 int aoei_has_decimal_comma(aoe_text text);
 enum { AOEI_NUMBER_TEXT = 32 /* buffer size for a number, NUL included */ };
 /* Writes x, which must be finite, to out as a NUL-terminated decimal number. The number has 15, 16 or 17 significant digits,

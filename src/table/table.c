@@ -18,6 +18,7 @@
 #include "table/formats.h"
 #include "table/json_rows.h"
 #include "table/lines.h"
+#include "table/quotes.h"
 
 enum {
     MAX_BAD_ROWS =
@@ -32,12 +33,13 @@ typedef struct bad_row {
 
 struct aoei_table {
     aoei_lines *lines; /* lines of the file; owned */
-    /* format that is used to split rows: AOE_TABLE_CSV for every delimiter except TAB, AOE_TABLE_JSONL also for a JSON array;
-     * never AOE_TABLE_AUTO */
+    /* format that is used to split rows: AOE_TABLE_CSV if fields may be quoted, otherwise AOE_TABLE_TSV, for every delimiter;
+     * AOE_TABLE_JSONL also for a JSON array; never AOE_TABLE_AUTO */
     aoe_table_format format;
+    aoe_quoting quoting;
     int whole;        /* 1: the whole file is one row; format is then AOE_TABLE_TXT */
     int no_header;    /* 1: the first line is a row */
-    aoei_csv csv;     /* CSV parser; used only if format is AOE_TABLE_CSV */
+    aoei_csv csv;     /* CSV parser; if format is AOE_TABLE_TSV, only its delimiter is used */
     int csv_pending;  /* 1: the record in `csv` is the first row, which was parsed to count the columns and is not yet returned
                        */
     aoei_buffer text; /* the text of a whole file, owned */
@@ -68,12 +70,12 @@ static int add_column(aoei_table *t, aoe_text name, aoe_error *err) {
     return 0;
 }
 
-/* Splits a line at TABs and stores at most `capacity` cells. Returns the number of cells in the line, which may be larger than
- * `capacity`. */
-static size_t split_tabs(aoe_text *cell, size_t capacity, const char *s, size_t len) {
+/* Splits a line at the delimiter and stores at most `capacity` cells. Returns the number of cells in the line, which may be
+ * larger than `capacity`. */
+static size_t split_line(const aoei_table *t, aoe_text *cell, size_t capacity, const char *s, size_t len) {
     size_t n = 0;
     for (const char *end = s + len;;) {
-        const char *tab = memchr(s, '\t', (size_t)(end - s));
+        const char *tab = memchr(s, t->csv.delimiter, (size_t)(end - s));
         if (n < capacity)
             cell[n] = (aoe_text){s, (size_t)((tab ? tab : end) - s)};
         n++;
@@ -106,7 +108,7 @@ static int next_line_row(aoei_table *t, aoe_error *err) {
         t->cell[0] = (aoe_text){line.data, line.len};
         return 1;
     }
-    size_t n = split_tabs(t->cell, t->n_columns, line.data, line.len);
+    size_t n = split_line(t, t->cell, t->n_columns, line.data, line.len);
     return n == t->n_columns ? 1 : fail_field_count(t, n, err);
 }
 
@@ -264,8 +266,10 @@ static int choose_delimiter(aoei_table *t, char delimiter, aoe_error *err) {
     if (t->format == AOE_TABLE_TSV ? memchr(header.data, '\r', header.len) != NULL : count_unquoted(&header, '\r') > 0)
         return aoei_lines_fail_cr(t->lines, err);
     t->csv.delimiter = delimiter ? delimiter : detect_delimiter(&header, t->format);
-    if (t->csv.delimiter != '\t')
+    if (t->csv.delimiter != '\t' || t->quoting == AOE_QUOTING_CSV)
         t->format = AOE_TABLE_CSV;
+    if (t->quoting == AOE_QUOTING_NONE)
+        t->format = AOE_TABLE_TSV;
     return 1;
 }
 
@@ -289,13 +293,13 @@ static int read_tsv_header(aoei_table *t, aoe_error *err) {
     if (rc <= 0)
         return rc;
     if (t->no_header)
-        return name_columns(t, split_tabs(NULL, 0, line.data, line.len), err);
+        return name_columns(t, split_line(t, NULL, 0, line.data, line.len), err);
     if (aoei_buffer_append(&t->header, line.data, line.len + line.eol))
         return aoei_fail_nomem(err, line.len);
     const char *s = line.data;
     const char *end = line.data + line.len;
     for (;;) {
-        const char *tab = memchr(s, '\t', (size_t)(end - s));
+        const char *tab = memchr(s, t->csv.delimiter, (size_t)(end - s));
         rc = add_column(t, (aoe_text){s, (size_t)((tab ? tab : end) - s)}, err);
         if (rc)
             return rc;
@@ -443,6 +447,7 @@ static int table_from(aoei_table **out, aoei_stream *s, aoe_table_format format,
     t->format = format;
     t->whole = o && o->whole_files;
     t->no_header = o && o->no_header;
+    t->quoting = o ? o->quoting : AOE_QUOTING_AUTO;
     rc = read_header(t, o ? o->delimiter : 0, is_empty, err);
     if (!rc && t->format != AOE_TABLE_JSONL && !(t->cell = aoei_malloc_array(t->n_columns, sizeof *t->cell)))
         rc = aoei_fail_nomem(err, t->n_columns * sizeof *t->cell);
@@ -482,6 +487,19 @@ int aoei_table_from(aoei_table **out, aoei_stream *s, const aoe_table_options *o
     return rc;
 }
 
+/* Fails if the fields of an open .tsv file are quoted as in CSV. */
+static int check_quotes(const aoei_table *t, const char *path, aoe_error *err) {
+    size_t line = 0;
+    const int rc = t->format == AOE_TABLE_TSV && t->quoting == AOE_QUOTING_AUTO ? aoei_quotes_find(&line, path, err) : 0;
+    if (rc || !line)
+        return rc;
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s:%zu: the fields are quoted as in CSV; set options.quoting to csv to read them, or to none if the quotes "
+        "belong to the texts",
+        path, line);
+}
+
 /* Implements aoei_table_open. is_empty: see read_header. */
 static int open_table(aoei_table **out, const char *path, const aoe_table_options *o, int *is_empty, aoe_error *err) {
     *out = NULL;
@@ -496,7 +514,14 @@ static int open_table(aoei_table **out, const char *path, const aoe_table_option
         aoei_stream_close(s);
         return rc;
     }
-    return table_from(out, s, format, o, is_empty, err);
+    rc = table_from(out, s, format, o, is_empty, err);
+    if (!rc && o)
+        rc = check_quotes(*out, path, err);
+    if (rc) {
+        aoei_table_close(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 int aoei_table_open(aoei_table **out, const char *path, const aoe_table_options *o, aoe_error *err) {

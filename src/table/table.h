@@ -43,8 +43,9 @@ typedef struct aoei_table aoei_table;
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err);
 /* Opens a table and reads its header. The columns of a .jsonl file are the keys of its first valid row. If bad rows precede
  * this row, the first calls of aoei_table_next return AOEI_BAD_ROW for them. o: options, of which only input_format, delimiter,
- * no_header and whole_files are used. If o is NULL, format and delimiter are detected. Errors:
- * - AOE_EFORMAT if the file is empty or the header is invalid
+ * no_header, quoting and whole_files are used. If o is NULL, format and delimiter are detected. Errors:
+ * - AOE_EFORMAT if the file is empty, the header is invalid, or a .tsv file is quoted as in CSV (quotes.h) and o->quoting is
+ *   AOE_QUOTING_AUTO
  * - AOE_EARG if the extension is unknown or belongs to a file that is not read (aoei_format_of_name), or if the delimiter is
  *   invalid
  * - errors of aoei_stream_open and aoei_lines_next */
@@ -56,7 +57,8 @@ int aoei_table_open_if_any(aoei_table **t, const char *path, const aoe_table_opt
 int aoei_table_from(aoei_table **t, aoei_stream *s, const aoe_table_options *o, aoe_error *err);
 void aoei_table_close(aoei_table *t);             /* accepts NULL */
 const char *aoei_table_name(const aoei_table *t); /* file name for messages; owned by t */
-/* Returns AOE_TABLE_CSV for every delimiter except TAB, and AOE_TABLE_JSONL for a JSON array. */
+/* Returns AOE_TABLE_CSV if fields may be quoted, which is the default for every delimiter except TAB, AOE_TABLE_TSV if quotes
+ * are literal, and AOE_TABLE_JSONL for a JSON array. */
 aoe_table_format aoei_table_format(const aoei_table *t);
 int aoei_table_has_header(const aoei_table *t);            /* returns 1 if the column names come from the file */
 size_t aoei_table_columns(const aoei_table *t);            /* number of columns */

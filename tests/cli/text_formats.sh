@@ -62,3 +62,16 @@ fails "$AOE" embed -q -m model bare.csv
 embed --no-header bare.csv
 printf 'the cat,a man,1\na dog,a cow,0\na cow,a cow,2\n' >pairs.csv
 "$AOE" eval sts -q -m model --no-header --columns text1=1,text2=2,label=3 pairs.csv | wc -l
+# A decimal comma, and .tsv files that are quoted as in CSV
+printf 'text1;text2;label\nthe cat;a man;0,5\na dog;a cow;1\na cow;a cow;2,25\n' >comma.csv
+fails "$AOE" eval sts -q -m model comma.csv
+"$AOE" eval sts -q -m model --decimal-comma comma.csv | wc -l
+"$AOE" data stats --decimal-comma --format csv comma.csv | sed -n 2p
+printf 'text\tn\n"the ""cat"""\t1\n"a\tman"\t2\n' >quoted.tsv
+fails "$AOE" embed -q -m model quoted.tsv
+fails "$AOE" data stats quoted.tsv
+embed --quoting csv quoted.tsv
+fails "$AOE" embed -q -m model --quoting none quoted.tsv
+printf 'text,n\n5" wide,1\n' >inches.csv
+fails "$AOE" embed -q -m model inches.csv
+embed --quoting none inches.csv

@@ -34,6 +34,7 @@ static aoei_table *open_bytes(const uint8_t *data, size_t size, FILE **file) {
                                  .input_format = (aoe_table_format)(AOE_TABLE_TSV + data[0] % 5),
                                  .delimiter = "\0,;\t|"[data[0] / 15 % 5],
                                  .no_header = more & 1,
+                                 .quoting = (aoe_quoting)(more / 4 % 3),
                                  .whole_files = more >> 1 & 1};
     *file = size > 2 ? fmemopen((void *)(size_t)(data + 2), size - 2, "rb") : fopen("/dev/null", "rb");
     require(*file != NULL);
@@ -70,8 +71,11 @@ static void read_rows(aoei_table *t) {
     }
 }
 
-static void read_pairs(aoei_table *t) {
-    aoe_table_options o = {.struct_size = sizeof(aoe_table_options), .skip_bad_rows = 1, .label_map = "a=1,b=drop"};
+static void read_pairs(aoei_table *t, int decimal_comma) {
+    aoe_table_options o = {.struct_size = sizeof(aoe_table_options),
+                           .skip_bad_rows = 1,
+                           .label_map = "a=1,b=drop",
+                           .decimal_comma = decimal_comma};
     aoe_pairs *p;
     aoe_error err = {0};
     int rc = aoei_pairs_read(&p, t, &o, &err);
@@ -98,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!t)
             return 0;
         if (pairs)
-            read_pairs(t);
+            read_pairs(t, size > 1 && data[1] >= 128);
         else
             read_rows(t);
         aoei_table_close(t);

@@ -313,8 +313,29 @@ static void test_empty_texts(void **state) {
     assert_false(aoei_text_is_empty(aoe_text_of("\xC2\xA0")));
 }
 
+/* Tests options.decimal_comma. Numbers with a decimal point and names are still labels. */
+static void test_decimal_comma(void **state) {
+    static const aoe_table_options comma = {
+        .struct_size = sizeof(aoe_table_options), .decimal_comma = 1, .label_map = "0.25=drop"};
+    (void)state;
+    aoe_pairs *p = load("comma.csv", "text1;text2;label\na;b;0,5\nc;d;-1,25e1\ne;f;2.5\ng;h;0,25\ni;j;entailment\n", &comma);
+    assert_int_equal(aoe_pairs_count(p), 4);
+    expect_pair(p, 0, "a", "b", 0.5, 2);
+    expect_pair(p, 1, "c", "d", -12.5, 3);
+    expect_pair(p, 2, "e", "f", 2.5, 4);
+    expect_pair(p, 3, "i", "j", 1, 6);
+    assert_int_equal(aoe_pairs_dropped(p), 1);
+    aoe_pairs_free(p);
+    expect_error("two.csv", "text1;text2;label\na;b;1,000,5\n", &comma, AOE_EFORMAT,
+                 "two.csv:2: column 'label': '1,000,5'" LABEL_REMEDY);
+    expect_error(
+        "point.csv", "text1;text2;label\na;b;0,5\n", NULL, AOE_EFORMAT,
+        "point.csv:2: column 'label': '0,5' has a decimal comma; set options.decimal_comma, write a decimal point, or set options.skip_bad_rows");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decimal_comma),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_numbers_ignore_the_locale),
         cmocka_unit_test(test_scores),

@@ -121,13 +121,13 @@ static void test_csv_bad_quotes(void **state) {
     aoei_table *t = open_all("q.csv", text, sizeof text - 1);
     expect_bad(
         t,
-        "q.csv:2:4: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
+        "q.csv:2:4: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or set options.skip_bad_rows");
     expect_bad(
         t,
-        "q.csv:3:4: text after a closing quote; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
+        "q.csv:3:4: text after a closing quote; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or set options.skip_bad_rows");
     expect_bad(
         t,
-        "q.csv:5:7: text after a closing quote; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
+        "q.csv:5:7: text after a closing quote; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or set options.skip_bad_rows");
     expect_row(t, 6, "3|4");
     aoe_error err = {0};
     aoei_row row;
@@ -352,7 +352,7 @@ static void test_open_errors(void **state) {
     expect_open_error("e.jsonl", "\n \n", 3, AOE_EFORMAT, "e.jsonl: the file is empty; expected one JSON object per line");
     expect_open_error(
         "h.csv", "a\"b,c\n", 6, AOE_EFORMAT,
-        "h.csv:1:2: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, or set options.skip_bad_rows");
+        "h.csv:1:2: a quote inside an unquoted field; enclose the whole field in quotes and double the quotes in it, set options.quoting to none, or set options.skip_bad_rows");
     expect_open_error("h.jsonl", "\"text\"\n", 7, AOE_EFORMAT, "h.jsonl:1: the line is not a JSON object" ROW_REMEDY);
     expect_open_error("u.tsv", "a\t\xFF\n", 4, AOE_EFORMAT,
                       "u.tsv: invalid UTF-8 at byte 2, in line 1; convert the file to UTF-8, for example with iconv");
@@ -448,6 +448,59 @@ static void test_json_errors(void **state) {
         assert_string_equal(err.message + strlen(test_dir) + 1 + strlen("l.json"), later[i].want);
         aoei_table_close(t);
     }
+}
+
+/* A .tsv file whose fields are quoted as in CSV is an error, unless options.quoting is set. */
+static void test_quoting(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int line; /* line that the error message names; 0: quotes are literal */
+    } cases[] = {
+        {"a\tb\n1\t2\n\"He said \"\"hi\"\".\"\tx\n", 3},
+        {"a\tb\n\"x\ty\"\t2\n", 2},
+        {"a\tb\n1\t\"two\nlines\"\n3\t4\n", 2},
+        {"a\tb\n\"x \"\"y\"\"\"\t\"1, 2\"\n", 2},
+        {"\"a\"\t\"b\"\n\"x\"\t\"y\"\n", 1},
+        {"\"a\"\t\"b\"\n\"x\"\t1.5\n\"y\"\t\n", 1},
+        {"a\tb\n\"yes\"\t2\n", 0}, /* quoted without need: the quotes may belong to the text */
+        {"a\tb\n\"x \"\"y\"\"\"\t\"no need\"\n", 0},
+        {"a\tb\n\"x \"\"y\"\"\"\t5\" wide\n", 0},       /* a quote in an unquoted field */
+        {"a\tb\n\"x \"\"y\"\"\" z\t2\n", 0},            /* text after the closing quote */
+        {"a\tb\n\"x \"\"y\"\"\"\t2\n1\t2\t\"3\"\n", 0}, /* a row with another number of fields */
+        {"a\tb\n\"never closed\t2\n1\t2\n", 0},
+        {"\"a\"\t\"b\"\n\"x\"\ty\n", 0},
+        {"a\tb\nsay \"\"hi\"\"\t2\n", 0},
+    };
+    static const aoe_table_options automatic = {.struct_size = sizeof(aoe_table_options)};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_error err = {0};
+        aoei_table *t;
+        char *path = test_write_text(test_dir, "quotes.tsv", cases[i].text), want[40];
+        snprintf(want, sizeof want, "quotes.tsv:%d: the fields are", cases[i].line);
+        if (aoei_table_open(&t, path, &automatic, &err) != (cases[i].line ? AOE_EFORMAT : 0))
+            fail_msg("%s: %s", cases[i].text, err.message);
+        if (cases[i].line && !strstr(err.message, want))
+            fail_msg("%s: %s", cases[i].text, err.message);
+        aoei_table_close(t);
+        free(path);
+    }
+    const aoe_table_options csv = {.struct_size = sizeof csv, .quoting = AOE_QUOTING_CSV},
+                            none = {.struct_size = sizeof none, .quoting = AOE_QUOTING_NONE};
+    aoei_table *t = open_with("q.tsv", "\"a\"\tb\n\"x \"\"y\"\"\tz\n\"\t2\n", &csv);
+    assert_string_equal(aoei_table_column(t, 0).data, "a");
+    expect_row(t, 2, "x \"y\"\tz\n|2");
+    aoei_table_close(t);
+    t = open_with("q.tsv", "a\tb\n\"x \"\"y\"\"\"\t2\n", &none);
+    expect_row(t, 2, "\"x \"\"y\"\"\"|2");
+    aoei_table_close(t);
+    t = open_with("q.csv", "a,b\n5\" wide,\"2\n", &none);
+    assert_int_equal(aoei_table_format(t), AOE_TABLE_TSV);
+    expect_row(t, 2, "5\" wide|\"2");
+    aoei_table_close(t);
+    t = open_with("q.csv", "a;b\n5\" wide;2\n", &none);
+    expect_row(t, 2, "5\" wide|2");
+    aoei_table_close(t);
 }
 
 /* Asserts which columns of a table with the header `header` are selected for examples of the given kind. want: the names of the
@@ -619,6 +672,7 @@ int main(void) {
         cmocka_unit_test(test_no_header),
         cmocka_unit_test(test_whole_files),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_quoting),
         cmocka_unit_test(test_json_errors),
         cmocka_unit_test(test_column_errors),
         cmocka_unit_test(test_unknown_role),
