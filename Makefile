@@ -169,6 +169,8 @@ $(BUILD)/%.o: %.c Makefile
 	$(call say,CC)
 	$(Q)$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS) $(TIER) -c $< -o $@
 
+$(BUILD)/src/base/source_tree.o: CFLAGS_ALL += -DAOEI_SOURCE_TREE='"$(CURDIR)"'
+
 $(LIB): $(OBJ)
 	@rm -f $@
 	$(call say,AR)

@@ -8,8 +8,12 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/source_tree.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/output.h"
+
+/* The program finds the source tree by its own path; a copy of the program elsewhere must not use the tree of its build. */
+const char aoei_source_tree[] = "";
 
 /* Lists of the commands, in the order in which --help prints them. Each command is defined in its own file,
  * cli/FOLDER/cmd_NAME.c. */

@@ -164,8 +164,10 @@ AOE_API size_t aoe_model_dims(const aoe_model *m); /* D, the number of component
  *   1. the value of the environment variable AOE_MODEL
  *   2. the model installed with the program or the library: PREFIX/share/aoe/models/default, or the only model in
  *      PREFIX/share/aoe/models
- *   3. the model in the source tree that contains the program
- * Errors: AOE_ENOENT (no default model), AOE_EARG (size is too small). */
+ *   3. the model in the source tree that contains the program or the library
+ *   4. the model installed in aoe/models of a directory in XDG_DATA_DIRS (default: /usr/local/share and /usr/share)
+ *   5. the model in the source tree in which libaoe.a was built
+ * Errors: AOE_ENOENT (no default model; the message lists the folders that were searched), AOE_EARG (size is too small). */
 AOE_API int aoe_default_model(char *dir, size_t size, aoe_error *AOE_NULLABLE err);
 
 /* Writes the directory of a model to dir[size], NUL-terminated, for aoe_model_open. `name` is one of:

@@ -185,8 +185,9 @@ UBSAN_OPTIONS=${UBSAN_OPTIONS-print_stacktrace=1}
 ASAN_OPTIONS=${ASAN_OPTIONS-allocator_may_return_null=1}
 TSAN_OPTIONS=${TSAN_OPTIONS-allocator_may_return_null=1}
 unset AOE_MODEL # the tests use their own models
+XDG_DATA_DIRS=/nonexistent # not the models that are installed on this machine
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/aoe-tests-XXXXXX")
-export SRC BUILD AOE AOE_SHARED CMOCKA_MESSAGE_OUTPUT SAN UBSAN_OPTIONS ASAN_OPTIONS TSAN_OPTIONS WORK
+export XDG_DATA_DIRS SRC BUILD AOE AOE_SHARED CMOCKA_MESSAGE_OUTPUT SAN UBSAN_OPTIONS ASAN_OPTIONS TSAN_OPTIONS WORK
 trap 'rm -rf "$WORK"' EXIT
 trap 'exit 130' INT TERM
 if [ -n "${EMULATOR-}" ]; then

@@ -285,14 +285,10 @@ char *cli_find_model(const char *given) {
     char usual[PATH_MAX], dir[PATH_MAX];
     aoe_error err;
     if (!given || !*given)
-        given = aoe_default_model(usual, sizeof usual, NULL) ? NULL : usual;
+        given = aoe_default_model(usual, sizeof usual, &err) ? NULL : usual;
     if (given && !aoe_model_find(dir, sizeof dir, given, &err))
         return cli_strdup(dir);
-    if (given) {
-        cli_fail("%s", err.message);
-        return NULL;
-    }
-    cli_fail("no default model found; give a model directory with -m DIR or $AOE_MODEL, or create one with aoe init");
+    cli_fail("%s", err.message);
     return NULL;
 }
 

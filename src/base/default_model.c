@@ -4,10 +4,12 @@
 #include "aoe.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/source_tree.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,40 +61,96 @@ static int resolve(char *folder, const char *file, const char *relative) {
     return append(folder, relative);
 }
 
-/* Searches the models that are installed with `file`, the path of the program or the library. Returns 1 and sets
- * found[PATH_MAX] if there is a default model. */
-static int find_installed(const char *file, char *found) {
+/* A search for the default model. */
+typedef struct search {
+    char found[PATH_MAX]; /* directory of the model if `done` is 1 */
+    int done;             /* 1: the model was found */
+    char searched[600]; /* folders that were searched, separated by ", ", for messages; folders that do not fit are left out */
+} search;
+
+static void search_folder(search *s, const char *folder) {
+    const size_t used = strlen(s->searched);
+    if (s->done)
+        return;
+    if (used + strlen(folder) + 3 < sizeof s->searched)
+        snprintf(s->searched + used, sizeof s->searched - used, "%s%s", used ? ", " : "", folder);
+    s->done = find_in(folder, s->found);
+}
+
+/* Searches the models that are installed with `file`, the path of the program or the library. */
+static void search_installed(search *s, const char *file) {
     char folder[PATH_MAX];
-    return !resolve(folder, file, "../share/aoe/models") && find_in(folder, found);
+    if (!resolve(folder, file, "../share/aoe/models"))
+        search_folder(s, folder);
 }
 
 /* Searches the models of the source tree that contains `file`. include/aoe.h identifies the source tree, so that a folder
- * `models` of another project is not used. Returns 1 and sets found[PATH_MAX] if there is a default model. */
-static int find_in_sources(const char *file, char *found) {
+ * `models` of another project is not used. */
+static void search_sources(search *s, const char *file) {
     static const char *const trees[][2] = {{"../include/aoe.h", "../models"}, {"../../include/aoe.h", "../../models"}};
     for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
         char path[PATH_MAX];
-        if (!resolve(path, file, trees[i][0]) && access(path, F_OK) == 0 && !resolve(path, file, trees[i][1]) &&
-            find_in(path, found))
-            return 1;
+        if (!resolve(path, file, trees[i][0]) && access(path, F_OK) == 0 && !resolve(path, file, trees[i][1]))
+            search_folder(s, path);
     }
-    return 0;
+}
+
+/* Searches the system's data directories, as the XDG Base Directory Specification defines them. The defaults are the data
+ * directories of the usual values of PREFIX. */
+static void search_data_dirs(search *s) {
+    const char *at = getenv("XDG_DATA_DIRS");
+    for (at = at && *at ? at : "/usr/local/share:/usr/share"; *at; at += *at == ':') {
+        char folder[PATH_MAX];
+        size_t n = strcspn(at, ":");
+        const char *end = at + n;
+        while (n > 1 && at[n - 1] == '/')
+            n--;
+        if (*at == '/' && n < PATH_MAX) { /* the specification ignores relative paths */
+            memcpy(folder, at, n);
+            folder[n] = 0;
+            if (!append(folder, "aoe/models"))
+                search_folder(s, folder);
+        }
+        at = end;
+    }
+}
+
+/* Searches the source tree in which the library was built. Only a program that is linked with libaoe.a outside of this tree
+ * reaches it. */
+static void search_build_tree(search *s) {
+    char file[PATH_MAX];
+    if (*aoei_source_tree && snprintf(file, sizeof file, "%s/build/aoe", aoei_source_tree) < (int)sizeof file)
+        search_sources(s, file);
+}
+
+static int is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 int aoe_default_model(char *dir, size_t size, aoe_error *err) {
     AOEI_CHECK(err, dir);
     const char *given = getenv("AOE_MODEL");
-    char found[PATH_MAX], program[PATH_MAX];
+    search s = {.done = 0};
     if (!given || !*given) {
+        char program[PATH_MAX];
         const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
         Dl_info info;
         const char *library = dladdr((void *)aoe_default_model, &info) && info.dli_fname ? info.dli_fname : "";
-        given = found;
         program[n > 0 ? n : 0] = 0;
-        if (!find_installed(program, found) && !find_installed(library, found) && !find_in_sources(program, found) &&
-            !find_in_sources(library, found))
-            return aoei_fail(err, AOE_ENOENT,
-                             "no default model found; give a model directory or set AOE_MODEL in the environment");
+        search_installed(&s, program);
+        if (!is_same_file(library, program))
+            search_installed(&s, library);
+        search_sources(&s, program);
+        search_sources(&s, library);
+        search_data_dirs(&s);
+        search_build_tree(&s);
+        if (!s.done)
+            return aoei_fail(
+                err, AOE_ENOENT,
+                "no default model found (searched: %s); give a model directory, or set AOE_MODEL in the environment",
+                s.searched);
+        given = s.found;
     }
     const size_t len = strlen(given);
     if (len >= size)

@@ -13,3 +13,7 @@ awk 'BEGIN { for (i = 0; i < 1500; i++) print "filler number " i; print "a plane
 printf 'w5 w6\nw1\n' | "$examples/rerank" "$SRC/tests/golden/cross_encoders/bert" 'w1 w2' | awk '{ ok += $1 ~ /^-?[0-9.]+$/ } END { print NR " lines, " ok " scores" }'
 if [ -x "$examples/similarity_cpp" ]; then "$examples/similarity_cpp" one one; else echo '1.0000  one | one'; fi
 AOE_MODEL=missing "$examples/similarity" a b || echo "exit $?"
+# A program that is linked with libaoe.a finds the default model in the source tree in which the library was built.
+unset AOE_MODEL
+cp "$examples/similarity" elsewhere
+./elsewhere 'A plane is taking off.' 'A plane is taking off.'
