@@ -341,6 +341,23 @@ static int open_model(cli_session *s, const cli_model_options *m, aoe_error *err
     return aoe_model_open(&s->model, s->ctx, s->dir, &o, NULL) ? rc : 0;
 }
 
+/* Warns if the user has selected a prompt by its name, but the model directory contains no prompts. Like in
+ * sentence-transformers, every model has the prompts query and document, which are empty by default. */
+static void warn_prompt_name(const cli_session *s, const cli_model_options *m) {
+    const char *name;
+    if (!m->o.prompt_name || m->o.prompt_optional)
+        return;
+    for (size_t i = 0; (name = aoe_model_prompt_name(s->model, i)) != NULL; i++) {
+        const char *prompt = aoe_model_prompt(s->model, name);
+        if (prompt && *prompt)
+            return;
+    }
+    cli_warn(
+        "%s: the model directory contains no prompts, so --prompt-name %s has no effect; if the texts need a prompt, set it with "
+        "--prompt",
+        s->dir, m->o.prompt_name);
+}
+
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m) {
     aoe_embedder_options e;
     aoe_error err;
@@ -354,6 +371,7 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
     e.chunk_overlap = m->chunk_overlap;
     if (open_model(s, m, &err) || aoe_embedder_create(&s->embedder, s->model, &e, &err))
         return cli_fail("%s", err.message);
+    warn_prompt_name(s, m);
     if (!aoe_model_classes(s->model) && aoe_model_is_cross_encoder(s->model))
         cli_warn(
             "%s: the model is a cross-encoder, whose classification head has no effect on embeddings; score pairs of texts "

@@ -30,6 +30,7 @@ typedef struct options {
     cli_vector_format format;
     size_t dims;        /* number of components of an embedding that are written; 0: all */
     const char *output; /* path of the output file; NULL: stdout */
+    int flush;          /* 1: each embedding is written as soon as its text is read */
     aoe_precision precision;
     const char *ranges;      /* file from which the ranges are read; NULL: none */
     const char *calibrate;   /* file of texts or embeddings from which the ranges are computed; NULL: none */
@@ -88,6 +89,13 @@ static const cli_option table[] = {
      .help = "keep only the first N components; normalized embeddings are normalized again",
      .fallback = "all"},
     CLI_OPTION_OUTPUT_FILE(.offset = offsetof(options, output), ""),
+    {.name = "flush",
+     .kind = CLI_FLAG,
+     .offset = offsetof(options, flush),
+     .set = 1,
+     .excludes = "output",
+     .help = "write each embedding to stdout as soon as its text is read, so that another program can write texts to stdin and "
+             "read the embeddings one by one; without this option, texts are embedded in groups, which is faster"},
 };
 
 static const cli_option precision_table[] = {
@@ -246,8 +254,9 @@ static int embed_stored(job *j, const options *o, const cli_args *args) {
     return more < 0;
 }
 
-/* Prints warnings about missing, empty, truncated and split texts. */
-static void report_counts(const job *j) {
+/* Prints warnings about missing, empty, truncated and split texts, and a note with the number of embeddings. output: path of
+ * the output; NULL: stdout. */
+static void report_counts(const job *j, const char *output) {
     if (j->texts == 0)
         cli_warn("the input contains no texts; the output contains no embeddings");
     if (j->zero) /* only a static model can embed texts without tokens; empty texts are among them */
@@ -260,6 +269,9 @@ static void report_counts(const job *j) {
     if (j->chunked)
         cli_note("%zu of %zu text%s %s longer than the maximum sequence length; the embedding is the mean over all chunks",
                  j->chunked, j->texts, cli_plural(j->texts), j->chunked == 1 ? "is" : "are");
+    if (j->texts)
+        cli_note("wrote %zu embedding%s with %zu components to %s", j->texts, cli_plural(j->texts), j->dims,
+                 cli_is_stdout(output) ? "stdout" : output);
 }
 
 /* Returns the output format. Without --format, the file extension of the output determines it. */
@@ -332,13 +344,13 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     j->normalize = info.normalize;
     if (j->dims > info.dims)
         return cli_fail("--dims must be at most %zu, the embedding size of %s, not %zu", info.dims, j->session.dir, o->dims);
-    cli_batch_create(&j->input.batch, BATCH, BATCH_BYTES);
+    cli_batch_create(&j->input.batch, o->flush ? 1 : BATCH, BATCH_BYTES);
     j->vectors = cli_realloc(NULL, BATCH * j->model_dims * sizeof *j->vectors);
     j->info = cli_calloc(BATCH, sizeof *j->info);
     j->ranges = cli_realloc(NULL, 2 * j->dims * sizeof *j->ranges);
     if (run_outputs(j, o, args))
         return 1;
-    report_counts(j);
+    report_counts(j, o->output);
     return 0;
 }
 
@@ -362,6 +374,18 @@ static int check_precision(const options *o, const cli_args *args) {
         reads_stdin |= strcmp(args->operand[i], "-") == 0;
     if (o->calibrate && strcmp(o->calibrate, "-") == 0 && reads_stdin)
         return cli_usage("embed", "--calibrate - reads stdin, which also contains the texts; give a FILE with the texts");
+    return CLI_GO;
+}
+
+/* Reports a reason for which --flush cannot write each embedding at once. Returns CLI_GO if there is none. */
+static int check_flush(const options *o) {
+    if (!o->flush)
+        return CLI_GO;
+    if (format_of(o) == CLI_VECTORS_NPY)
+        return cli_usage("embed", "--flush requires --format jsonl or tsv: a .npy file begins with the number of embeddings");
+    if ((o->precision == AOE_PRECISION_INT8 || o->precision == AOE_PRECISION_UINT8) && !o->ranges && !o->calibrate)
+        return cli_usage("embed",
+                         "--flush requires --ranges or --calibrate: without them, the ranges are computed from all texts");
     return CLI_GO;
 }
 
@@ -401,6 +425,8 @@ static int run_command(int argc, char **argv) {
         code = cli_usage("embed", "%s: unknown extension; use .jsonl, .npy or .tsv, or give --format", o.output);
     if (code == CLI_GO)
         code = check_precision(&o, &args);
+    if (code == CLI_GO)
+        code = check_flush(&o);
     if (code == CLI_GO) {
         job j = {0};
         cli_set_quiet(o.general.quiet);

@@ -4,21 +4,17 @@
  * not depend on the size of the table.
  */
 #include "aoe_data.h"
-#include "base/path.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
-#include "cli/common/float_text.h"
 #include "cli/common/option_rows.h"
 #include "cli/common/text_files.h"
+#include "cli/text/ranking.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Pairs are read and scored in batches of at most BATCH pairs and about BATCH_BYTES bytes. */
 enum { BATCH = 1024, BATCH_BYTES = 4 << 20 };
-enum { MIN_WIDTH = 9 }; /* width of a column of scores in the table format */
-
-typedef enum format { FORMAT_TABLE, FORMAT_TSV, FORMAT_JSONL, FORMAT_BY_NAME } format;
 
 typedef struct options {
     cli_general general;
@@ -27,18 +23,10 @@ typedef struct options {
     size_t top; /* number of texts that are printed; 0: all */
     int scores; /* index of the value of --scores: 0: auto; otherwise 1 + aoe_score_activation */
     const char *class_name;
-    format format;
+    cli_ranking_format format;
     const char *output; /* path of the output file; NULL: stdout */
     aoe_table_options table;
 } options;
-
-/* A text with its score. */
-typedef struct candidate {
-    size_t index;         /* position of the text in the input, from 0 */
-    size_t offset, bytes; /* the text is bytes[offset] to bytes[offset + bytes - 1] of job.bytes */
-    float score;
-    int truncated; /* 1: the pair of query and text was truncated */
-} candidate;
 
 typedef struct job {
     const options *o;
@@ -46,19 +34,16 @@ typedef struct job {
     size_t classes; /* number of outputs of the model */
     size_t chosen;  /* index of the output that is the score; `classes`: all outputs are printed */
     const char *activation;
-    format format;
+    cli_ranking_format format;
     cli_file out;
     cli_progress progress;
-    cli_text_files input;    /* --query: the texts */
-    cli_batch first, second; /* --pairs: the texts of the pairs in the current batch */
-    int reported;            /* 1: scoring or writing failed while a table was read, and the error was reported */
-    aoe_text *query;         /* [BATCH] copies of the query, owned */
-    float *scores;           /* [BATCH, classes] scores of the current batch, owned */
-    aoe_text_info *info;     /* [BATCH] owned */
-    char *bytes;             /* [used] the bytes of all candidates, owned */
-    size_t used, allocated;
-    candidate *candidates; /* [pairs] owned */
-    size_t capacity;
+    cli_text_files input;           /* --query: the texts */
+    cli_batch first, second;        /* --pairs: the texts of the pairs in the current batch */
+    int reported;                   /* 1: scoring or writing failed while a table was read, and the error was reported */
+    aoe_text *query;                /* [BATCH] copies of the query, owned */
+    float *scores;                  /* [BATCH, classes] scores of the current batch, owned */
+    aoe_text_info *info;            /* [BATCH] owned */
+    cli_ranking ranking;            /* --query: the texts and their scores */
     size_t pairs, truncated, empty; /* numbers of all pairs, of truncated pairs, and of pairs with an empty text */
 } job;
 
@@ -77,6 +62,7 @@ static const cli_option task_table[] = {
      .help = "score each row of a table with two columns of texts, in the order of the rows; - for stdin",
      .fallback = ""},
     {.name = "top",
+     .letter = 'k',
      .kind = CLI_SIZE,
      .value = "K",
      .offset = offsetof(options, top),
@@ -120,27 +106,6 @@ static const cli_option column_table[] = {
 
 /* ------------------------------------------------------------------ output */
 
-/* Writes a text without line ends and tabs, which become spaces. */
-static void write_plain(FILE *f, const char *s, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        putc((unsigned char)s[i] < ' ' || s[i] == 0x7F ? ' ' : s[i], f);
-}
-
-/* Writes a score as text with up to nine significant digits. */
-static void write_score(FILE *f, float score) {
-    char text[CLI_FLOAT_MAX + 1];
-    fwrite(text, 1, cli_format_float(text, score), f);
-}
-
-/* Writes `,"KEY":` and the text as JSON. */
-static int write_json_text(FILE *f, const char *key, const char *s, size_t n) {
-    json_t *text = cli_json_text(s, n);
-    fprintf(f, ",\"%s\":", key);
-    const int failed = !text || cli_put_json(f, text);
-    json_decref(text);
-    return failed ? cli_fail("out of memory while printing JSON") : 0;
-}
-
 /* Writes to name[32] the name of output k, or its number if it has no name. Returns name. */
 static const char *name_output(const job *j, size_t k, char name[32]) {
     const char *given = aoe_model_class_name(j->session.model, k);
@@ -160,19 +125,19 @@ static int write_json_scores(const job *j, const float *x) {
     FILE *f = j->out.file;
     if (j->chosen < j->classes) {
         fputs("\"score\":", f);
-        write_score(f, x[j->chosen]);
+        cli_write_score(f, x[j->chosen]);
     } else {
         size_t best = 0;
         char name[32];
         fputs("\"scores\":[", f);
         for (size_t k = 0; k < j->classes; k++) {
             fputs(k ? "," : "", f);
-            write_score(f, x[k]);
+            cli_write_score(f, x[k]);
             best = x[k] > x[best] ? k : best;
         }
         putc(']', f);
         name_output(j, best, name);
-        if (write_json_text(f, "label", name, strlen(name)))
+        if (cli_write_json_text(f, "label", name, strlen(name)))
             return 1;
     }
     fprintf(f, ",\"activation\":\"%s\"", j->activation);
@@ -183,13 +148,13 @@ static int write_json_scores(const job *j, const float *x) {
 static void write_pair_heading(const job *j) {
     char name[32];
     const size_t first = j->chosen < j->classes ? j->chosen : 0, end = j->chosen < j->classes ? first + 1 : j->classes;
-    for (size_t k = first; k < end && j->format != FORMAT_JSONL; k++) {
-        if (j->format == FORMAT_TSV)
+    for (size_t k = first; k < end && j->format != CLI_RANKING_JSONL; k++) {
+        if (j->format == CLI_RANKING_TSV)
             fprintf(j->out.file, "%s%s", k > first ? "\t" : "", score_heading(j, k, name));
         else
-            fprintf(j->out.file, "%s%*s", k > first ? "  " : "", MIN_WIDTH, score_heading(j, k, name));
+            fprintf(j->out.file, "%s%*s", k > first ? "  " : "", CLI_SCORE_WIDTH, score_heading(j, k, name));
     }
-    if (j->format != FORMAT_JSONL)
+    if (j->format != CLI_RANKING_JSONL)
         putc('\n', j->out.file);
 }
 
@@ -198,75 +163,29 @@ static int write_pair(const job *j, size_t i, const float *x) {
     FILE *f = j->out.file;
     char name[32];
     const size_t first = j->chosen < j->classes ? j->chosen : 0, end = j->chosen < j->classes ? first + 1 : j->classes;
-    if (j->format == FORMAT_JSONL) {
+    if (j->format == CLI_RANKING_JSONL) {
         const aoe_text a = j->first.text[i], b = j->second.text[i];
         fprintf(f, "{\"index\":%zu,", j->pairs + i);
-        if (write_json_scores(j, x) || write_json_text(f, "text1", a.data, a.len) || write_json_text(f, "text2", b.data, b.len))
+        if (write_json_scores(j, x) || cli_write_json_text(f, "text1", a.data, a.len) ||
+            cli_write_json_text(f, "text2", b.data, b.len))
             return 1;
         fprintf(f, ",\"tokens\":%u,\"truncated\":%s}\n", (unsigned)j->info[i].tokens, j->info[i].truncated ? "true" : "false");
         return 0;
     }
     for (size_t k = first; k < end; k++) {
-        if (j->format == FORMAT_TSV) {
+        if (j->format == CLI_RANKING_TSV) {
             fputs(k > first ? "\t" : "", f);
-            write_score(f, x[k]);
+            cli_write_score(f, x[k]);
         } else {
             const int width = (int)strlen(score_heading(j, k, name));
-            fprintf(f, "%s%*.4f", k > first ? "  " : "", width > MIN_WIDTH ? width : MIN_WIDTH, (double)x[k]);
+            fprintf(f, "%s%*.4f", k > first ? "  " : "", width > CLI_SCORE_WIDTH ? width : CLI_SCORE_WIDTH, (double)x[k]);
         }
     }
     putc('\n', f);
     return 0;
 }
 
-/* Writes a ranked text. rank: from 1; width: width of the column of ranks in the table format. */
-static int write_candidate(const job *j, const candidate *c, size_t rank, int width) {
-    FILE *f = j->out.file;
-    const char *text = j->bytes + c->offset;
-    if (j->format == FORMAT_JSONL) {
-        fprintf(f, "{\"rank\":%zu,\"index\":%zu,\"score\":", rank, c->index);
-        write_score(f, c->score);
-        fprintf(f, ",\"activation\":\"%s\"", j->activation);
-        if (write_json_text(f, "text", text, c->bytes))
-            return 1;
-        fprintf(f, ",\"truncated\":%s}\n", c->truncated ? "true" : "false");
-        return 0;
-    }
-    if (j->format == FORMAT_TSV) {
-        fprintf(f, "%zu\t", rank);
-        write_score(f, c->score);
-        putc('\t', f);
-    } else {
-        fprintf(f, "%*zu  %*.4f  ", width, rank, MIN_WIDTH, (double)c->score);
-    }
-    write_plain(f, text, c->bytes);
-    putc('\n', f);
-    return 0;
-}
-
 /* ------------------------------------------------------------------- query */
-
-/* Appends text i of a batch with its score to the candidates. */
-static void keep_candidate(job *j, const cli_batch *batch, size_t i) {
-    const aoe_text text = batch->text[i];
-    if (j->pairs == j->capacity) {
-        j->capacity = 2 * j->capacity + 256;
-        j->candidates = cli_realloc(j->candidates, j->capacity * sizeof *j->candidates);
-    }
-    if (j->allocated - j->used < text.len || !j->bytes) {
-        j->allocated = 2 * (j->used + text.len) + 4096;
-        j->bytes = cli_realloc(j->bytes, j->allocated);
-    }
-    memcpy(j->bytes + j->used, text.data, text.len);
-    j->candidates[j->pairs] = (candidate){.index = j->pairs,
-                                          .offset = j->used,
-                                          .bytes = text.len,
-                                          .score = j->scores[i * j->classes + j->chosen],
-                                          .truncated = j->info[i].truncated};
-    j->used += text.len;
-    j->truncated += j->info[i].truncated;
-    j->pairs++;
-}
 
 /* Receives a batch of texts and scores them with the query. */
 static int score_texts(void *user, const cli_batch *batch) {
@@ -274,24 +193,22 @@ static int score_texts(void *user, const cli_batch *batch) {
     aoe_error err;
     if (aoe_score_pairs(j->session.embedder, j->query, batch->text, batch->n, j->scores, j->info, &err))
         return cli_text_files_fail(&j->input, aoe_embed_failed_text(j->session.embedder), &err);
-    for (size_t i = 0; i < batch->n; i++)
-        keep_candidate(j, batch, i);
+    for (size_t i = 0; i < batch->n; i++) {
+        cli_ranking_add(&j->ranking, batch->text[i], batch->name[i], j->scores[i * j->classes + j->chosen],
+                        j->info[i].truncated);
+        j->truncated += j->info[i].truncated;
+    }
+    j->pairs += batch->n;
     j->empty += batch->empty;
     cli_progress_update(&j->progress, j->pairs, 0, NULL, -1, NULL);
     return 0;
 }
 
-/* Compares two candidates: the higher score comes first, then the text that is earlier in the input. */
-static int compare_candidates(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    if (x->score != y->score)
-        return x->score > y->score ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
 /* Scores the texts of all files, and writes them in the order of their scores. */
 static int rank_texts(job *j, const cli_args *args) {
-    char digits[24];
+    j->ranking.score = "score";
+    j->ranking.activation = j->activation;
+    j->ranking.has_files = j->o->table.whole_files;
     for (size_t i = 0; i < BATCH; i++)
         j->query[i] = aoe_text_of(j->o->query);
     cli_batch_create(&j->input.batch, BATCH, BATCH_BYTES);
@@ -300,19 +217,7 @@ static int rank_texts(job *j, const cli_args *args) {
     cli_progress_begin(&j->progress, "scoring", "texts", 0);
     int code = cli_text_files_read(&j->input, args, &j->o->table);
     cli_progress_end(&j->progress);
-    if (code)
-        return code;
-    if (j->pairs)
-        qsort(j->candidates, j->pairs, sizeof *j->candidates, compare_candidates);
-    const size_t shown = j->o->top && j->o->top < j->pairs ? j->o->top : j->pairs;
-    const int least = (int)strlen("rank"), width = snprintf(digits, sizeof digits, "%zu", shown);
-    if (j->format == FORMAT_TABLE)
-        fprintf(j->out.file, "%*s  %*s  text\n", width > least ? width : least, "rank", MIN_WIDTH, "score");
-    else if (j->format == FORMAT_TSV)
-        fputs("rank\tscore\ttext\n", j->out.file);
-    for (size_t i = 0; i < shown && !code; i++)
-        code = write_candidate(j, &j->candidates[i], i + 1, width > least ? width : least);
-    return code || cli_file_check(&j->out);
+    return code || cli_ranking_write(&j->ranking, j->format, j->o->top, j->out.file) || cli_file_check(&j->out);
 }
 
 /* ------------------------------------------------------------------- pairs */
@@ -374,17 +279,6 @@ static int score_table(job *j) {
 
 /* --------------------------------------------------------------------- run */
 
-/* Returns the output format. Without --format, the file extension of the output determines it. */
-static format format_of(const options *o) {
-    if (o->general.json)
-        return FORMAT_JSONL;
-    if (o->format != FORMAT_BY_NAME)
-        return o->format;
-    return o->output && aoei_name_ends_with(o->output, ".jsonl") ? FORMAT_JSONL
-           : o->output && aoei_name_ends_with(o->output, ".tsv") ? FORMAT_TSV
-                                                                 : FORMAT_TABLE;
-}
-
 /* Sets j->chosen to the output that --class names. */
 static int choose_class(job *j) {
     const char *name = j->o->class_name;
@@ -444,8 +338,7 @@ static void free_job(job *j) {
     free(j->query);
     free(j->scores);
     free(j->info);
-    free(j->bytes);
-    free(j->candidates);
+    cli_ranking_free(&j->ranking);
 }
 
 /* Checks that the options fit together. */
@@ -454,13 +347,13 @@ static int check(const options *o, const cli_args *args) {
         return cli_usage("rerank", "give --query TEXT to rank texts, or --pairs FILE to score the pairs of a table");
     if (o->pairs && args->n)
         return cli_usage("rerank", "with --pairs, no other file is read; remove '%s'", args->operand[0]);
-    if (o->general.json && o->format != FORMAT_BY_NAME && o->format != FORMAT_JSONL)
+    if (o->general.json && o->format != CLI_RANKING_BY_NAME && o->format != CLI_RANKING_JSONL)
         return cli_usage("rerank", "--json selects --format jsonl and excludes other formats; give only one of the options");
     return CLI_GO;
 }
 
 static int run_command(int argc, char **argv) {
-    options o = {.format = FORMAT_BY_NAME};
+    options o = {.format = CLI_RANKING_BY_NAME};
     aoe_table_options_defaults(&o.table);
     cli_general_defaults(&o.general);
     cli_model_defaults(&o.model);
@@ -491,7 +384,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO)
         code = check(&o, &args);
     if (code == CLI_GO) {
-        job j = {.o = &o, .format = format_of(&o)};
+        job j = {.o = &o, .format = cli_ranking_format_of(o.format, o.general.json, o.output)};
         cli_set_quiet(o.general.quiet);
         code = run_job(&j, &args);
         free_job(&j);

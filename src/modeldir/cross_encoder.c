@@ -63,10 +63,12 @@ static int fail_no_head(const aoei_encoder_config *c, const aoei_model_files *f,
                          "%s: config.json names a class with a classification head, but the weights contain no tensor "
                          "'%s.weight'; the checkpoint is incomplete, so download it again",
                          aoei_weights_dir(f), h->module[h->n - 1].name);
-    return aoei_fail(err, AOE_EARG,
-                     "%s: the model is not a cross-encoder: it has no classification head ('%s.weight'); give a cross-encoder, "
-                     "or train one from this model (aoe train --method cross-encoder)",
-                     aoei_weights_dir(f), h->module[h->n - 1].name);
+    return aoei_fail(
+        err, AOE_EARG,
+        "%s: the model is not a cross-encoder: it has no classification head ('%s.weight'); give a cross-encoder, "
+        "train one from this model (aoe train --method cross-encoder), or rank texts by their cosine (aoe similarity "
+        "TEXT --texts FILE)",
+        aoei_weights_dir(f), h->module[h->n - 1].name);
 }
 
 /* Marks a head that consists of modules, which aoei_cross_encoder_modules_finish completes. */
