@@ -225,23 +225,27 @@ typedef struct aoe_retrieval_result {
     const char *name; /* file or folder name, borrowed for the call */
     size_t texts;     /* texts in the corpus */
     size_t queries;   /* evaluated queries */
-    size_t without;   /* queries that were left out because no text is relevant to them (groups of one text) */
-    size_t skipped;   /* bad rows; BEIR folders: also relevance judgments of missing texts */
+    size_t without;   /* groups: queries that were left out because they are alone in their group; BEIR folders: judged queries
+                         without relevant texts, whose metrics are 0 as in trec_eval */
+    size_t skipped;   /* bad rows */
     size_t empty;     /* empty texts */
     size_t truncated; /* texts and queries truncated to the maximum length */
     double strict;    /* groups: fraction of queries for which the g nearest texts, including the query itself, are exactly the
                          texts of the query's group, where g is the size of the group; BEIR folders: NaN */
     double recall[AOE_RECALL_MAX]; /* [i]: mean over queries of recall@k for k = recall_at[i] */
     double mrr, ndcg;              /* MRR@k and nDCG@k for k = options.top, means over queries, in [0, 1] */
+    size_t missing;         /* BEIR folders: judgments of texts that the corpus does not contain; they count as not found */
+    size_t unknown_queries; /* BEIR folders: judgments of queries that queries.jsonl does not contain; they have no effect */
+    size_t duplicates;      /* BEIR folders: entries that were replaced by a later entry with the same id */
 } aoe_retrieval_result;
 
 typedef void (*aoe_retrieval_fn)(void *user, const aoe_retrieval_result *result);
 
 AOE_API void aoe_retrieval_options_defaults(aoe_retrieval_options *o);
 /* Evaluates exact search by cosine on tables of groups and on BEIR folders (corpus.jsonl, queries.jsonl, qrels). A group is,
- * for example, the captions of one image. If cosines are equal, the earlier text ranks higher. The vectors of all texts of an
- * input are in memory at the same time. Calls report for each input in order. docs/evaluation.md contains the formulas. Errors:
- * as aoe_eval_sts. */
+ * for example, the captions of one image. If cosines are equal, the earlier text of a group file ranks higher, and the text of
+ * a BEIR folder with the larger id, as in trec_eval. The vectors of all texts of an input are in memory at the same time. Calls
+ * report for each input in order. docs/evaluation.md contains the formulas. Errors: as aoe_eval_sts. */
 AOE_API int aoe_eval_retrieval(aoe_embedder *e, const char *const *paths, size_t n_paths,
                                const aoe_retrieval_options *AOE_NULLABLE o, aoe_retrieval_fn report, void *AOE_NULLABLE user,
                                aoe_error *AOE_NULLABLE err);
@@ -271,12 +275,13 @@ typedef struct aoe_rerank_options {
 typedef struct aoe_rerank_result {
     size_t texts;                       /* documents in the corpus */
     size_t queries;                     /* evaluated queries */
-    size_t without;                     /* queries that were left out because no document is relevant to them */
+    size_t without;                     /* queries without relevant documents, whose metrics are 0 as in trec_eval */
     size_t missing;                     /* evaluated queries for which the run file contains no document */
     size_t skipped;                     /* bad rows that were skipped */
     size_t pairs;                       /* pairs that the cross-encoder has scored */
     size_t truncated;                   /* pairs that were truncated to the maximum length */
     aoe_rerank_metrics first, reranked; /* metrics before and after reranking */
+    size_t missing_documents, unknown_queries, duplicates; /* missing, unknown_queries and duplicates of aoe_retrieval_result */
 } aoe_rerank_result;
 
 AOE_API void aoe_rerank_options_defaults(aoe_rerank_options *o);

@@ -5,6 +5,7 @@
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
+#include "cli/eval/eval_common.h"
 
 #include <string.h>
 
@@ -88,12 +89,13 @@ static json_t *metrics_json(const aoe_rerank_metrics *m) {
 }
 
 static void print_json(const job *j, const char *folder, const aoe_rerank_result *r) {
-    cli_print_json(json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:I,s:I}", "name", cli_json_text(folder, strlen(folder)),
-                             "texts", (json_int_t)r->texts, "queries", (json_int_t)r->queries, "pairs", (json_int_t)r->pairs,
-                             "top", (json_int_t)j->o->r.top, "cutoff", (json_int_t)j->o->r.cutoff, "first",
-                             metrics_json(&r->first), "reranked", metrics_json(&r->reranked), "without", (json_int_t)r->without,
-                             "missing", (json_int_t)r->missing, "skipped", (json_int_t)r->skipped, "truncated",
-                             (json_int_t)r->truncated));
+    cli_print_json(json_pack(
+        "{s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "name", cli_json_text(folder, strlen(folder)), "texts",
+        (json_int_t)r->texts, "queries", (json_int_t)r->queries, "pairs", (json_int_t)r->pairs, "top", (json_int_t)j->o->r.top,
+        "cutoff", (json_int_t)j->o->r.cutoff, "first", metrics_json(&r->first), "reranked", metrics_json(&r->reranked),
+        "without", (json_int_t)r->without, "missing", (json_int_t)r->missing, "skipped", (json_int_t)r->skipped, "truncated",
+        (json_int_t)r->truncated, "missing_texts", (json_int_t)r->missing_documents, "unknown_queries",
+        (json_int_t)r->unknown_queries, "duplicates", (json_int_t)r->duplicates));
 }
 
 static void add_row(cli_table *t, const char *stage, const aoe_rerank_metrics *m) {
@@ -119,8 +121,7 @@ static void print_table(const job *j, const aoe_rerank_result *r) {
 
 static void warn(const aoe_model *m, const aoe_rerank_result *r) {
     cli_warn_skipped(NULL, r->skipped);
-    if (r->without)
-        cli_note("skipped %zu quer%s without relevant documents", r->without, r->without == 1 ? "y" : "ies");
+    cli_eval_note_judgments(NULL, r->without, r->missing_documents, r->unknown_queries, r->duplicates);
     if (r->missing)
         cli_warn("the first stage has no documents for %zu of %zu quer%s; their metrics are 0", r->missing, r->queries,
                  r->queries == 1 ? "y" : "ies");
@@ -197,8 +198,8 @@ static int run_command(int argc, char **argv) {
                  "corpus.jsonl, queries.jsonl and qrels/test.tsv. The first stage selects --top documents for each\n"
                  "query: by exact search with the embedding model --first, or from the run file --run. The cross-\n"
                  "encoder scores them, and they are sorted by their scores. Prints nDCG, MRR and recall, multiplied\n"
-                 "by 100, and the time, before and after reranking. If scores are equal, the document that comes\n"
-                 "first in the corpus is ranked higher. A document with the id of the query is left out.\n",
+                 "by 100, and the time, before and after reranking. If scores are equal, the document with the\n"
+                 "larger id is ranked higher, as in trec_eval. A document with the id of the query is left out.\n",
         .examples = "  aoe eval rerank scifact -m cross-encoder/ms-marco-MiniLM-L6-v2 --first model\n"
                     "  aoe eval rerank scifact -m reranker --run bm25.run --top 50 -o reranked.run\n",
         CLI_GROUPS(groups),

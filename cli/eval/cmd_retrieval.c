@@ -82,9 +82,8 @@ static const cli_option input_table[] = {
      .kind = CLI_FLAG,
      .offset = offsetof(options, r.table.skip_bad_rows),
      .set = 1,
-     .help = "skip unreadable rows, and relevance judgments whose query or document does not exist, "
-             "and report the number of skipped rows; without this option, the command stops at the "
-             "first such row"},
+     .help = "skip unreadable rows and report the number of skipped rows; without this option, the command "
+             "stops at the first such row"},
     {.name = "doc-prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
@@ -123,6 +122,8 @@ static void print_json(const cli_eval *e) {
                                          recall_object(s, &o->r), "mrr", cli_json_real(s->mrr), "ndcg", cli_json_real(s->ndcg),
                                          "top", (json_int_t)o->r.top, "without", (json_int_t)s->without, "skipped",
                                          (json_int_t)s->skipped, "truncated", (json_int_t)s->truncated));
+        json_object_update_new(object, json_pack("{s:I,s:I,s:I}", "missing_texts", (json_int_t)s->missing, "unknown_queries",
+                                                 (json_int_t)s->unknown_queries, "duplicates", (json_int_t)s->duplicates));
         cli_print_json(object);
     }
 }
@@ -201,9 +202,12 @@ static void warn(const cli_eval *e) {
     const aoe_retrieval_result *results = e->results;
     for (size_t i = 0; i < e->n; i++) {
         cli_warn_skipped(e->names[i], results[i].skipped);
-        if (results[i].without)
+        if (results[i].strict >= 0 && results[i].without) /* a table of groups */
             cli_note("%s: skipped %zu quer%s without relevant texts", e->names[i], results[i].without,
                      results[i].without == 1 ? "y" : "ies");
+        else
+            cli_eval_note_judgments(e->names[i], results[i].without, results[i].missing, results[i].unknown_queries,
+                                    results[i].duplicates);
     }
 }
 
@@ -225,8 +229,10 @@ static int run_command(int argc, char **argv) {
                  "--query selects the texts that are used as queries, and the relevant texts of a query are the other\n"
                  "texts of its group. For tables, strict accuracy is also printed: a query in a group of g texts is\n"
                  "correct if the g nearest texts, the query included, are exactly the texts of the group. If cosines\n"
-                 "are equal, the text that comes first in the file is ranked higher. If the model directory has the\n"
-                 "prompts query or document, they are used for queries and documents unless an option sets a prompt.\n",
+                 "are equal, the text that comes first in a table is ranked higher; in a BEIR directory, the text with\n"
+                 "the larger id, as in trec_eval. The metrics of a BEIR directory are those of pytrec_eval, BEIR and\n"
+                 "MTEB. If the model directory has the prompts query or document, they are used for queries and\n"
+                 "documents unless an option sets a prompt.\n",
         .examples = "  aoe eval retrieval -m model flickr30k/test.tsv\n"
                     "  aoe eval retrieval scifact --recall-at 10,100 --prompt 'query: {text}' --doc-prompt '{text}'\n",
         CLI_GROUPS(groups),

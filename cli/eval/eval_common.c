@@ -59,6 +59,23 @@ static double real_of(const cli_eval *e, size_t result, const cli_eval_field *f)
 
 /* ---- printing */
 
+void cli_eval_note_judgments(const char *name, size_t without, size_t missing, size_t unknown_queries, size_t duplicates) {
+    const char *of = name ? name : "", *colon = name ? ": " : "";
+    if (without)
+        cli_note("%s%s%zu judged quer%s no relevant text; recall, MRR and nDCG of such a query are 0, as in trec_eval", of,
+                 colon, without, without == 1 ? "y has" : "ies have");
+    if (missing)
+        cli_note(
+            "%s%s%zu judgment%s of texts that corpus.jsonl does not contain; such a text counts as not found, as in trec_eval",
+            of, colon, missing, cli_plural(missing));
+    if (unknown_queries)
+        cli_warn("%s%s%zu judgment%s of queries that queries.jsonl does not contain %s no effect", of, colon, unknown_queries,
+                 cli_plural(unknown_queries), unknown_queries == 1 ? "has" : "have");
+    if (duplicates)
+        cli_warn("%s%s%zu entr%s of corpus.jsonl or queries.jsonl %s replaced by a later entry with the same id", of, colon,
+                 duplicates, duplicates == 1 ? "y" : "ies", duplicates == 1 ? "was" : "were");
+}
+
 void cli_eval_percent(cli_table *t, double x) {
     if (isfinite(x))
         cli_table_cell(t, "%.2f", 100 * x);

@@ -95,6 +95,9 @@ void cli_eval_size_cells(const cli_eval *e, cli_table *t, size_t i);
 /* If the results have sizes, sets the keys "layers" and "dims" of a JSON object to the size of result i. */
 void cli_eval_size_json(const cli_eval *e, json_t *o, size_t i);
 
+/* Prints notes about the judgments of a BEIR folder. name: name of the folder; NULL: none. The numbers are those of
+ * aoe_retrieval_result. */
+void cli_eval_note_judgments(const char *name, size_t without, size_t missing, size_t unknown_queries, size_t duplicates);
 /* Appends a cell with 100 x, printed with two decimal digits, or "undefined" if x is NaN. */
 void cli_eval_percent(cli_table *t, double x);
 

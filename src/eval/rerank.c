@@ -170,7 +170,8 @@ static int score_lists(rerank *r, aoe_error *err) {
     return rc || !n ? rc : score_pairs(r, n, err);
 }
 
-/* Comparison function for qsort: sorts candidates by descending score, then by their position in the corpus. */
+/* Comparison function for qsort: sorts candidates by descending score, then by descending id, which is the order of the texts.
+ */
 static int by_score(const void *pa, const void *pb) {
     const candidate *a = pa, *b = pb;
     if (a->score < b->score || a->score > b->score)
@@ -228,10 +229,13 @@ static void measure(const rerank *r, aoe_rerank_metrics *m) {
             r->gain[n] = gain_of(d, q, text[n]);
         for (size_t k = 0; k < q->n; k++)
             r->ideal[k] = d->relevant[q->first + k].gain;
-        m->ndcg += aoei_ndcg(r->gain, n, r->o->cutoff, r->ideal, q->n) / (double)d->n_queries;
-        m->mrr += aoei_reciprocal_rank(r->gain, n, r->o->cutoff) / (double)d->n_queries;
-        m->recall += aoei_recall(r->gain, n, r->top, q->n) / (double)d->n_queries;
+        m->ndcg += aoei_ndcg(r->gain, n, r->o->cutoff, r->ideal, q->n);
+        m->mrr += aoei_reciprocal_rank(r->gain, n, r->o->cutoff);
+        m->recall += aoei_recall(r->gain, n, r->top, q->n);
     }
+    m->ndcg /= (double)d->n_queries;
+    m->mrr /= (double)d->n_queries;
+    m->recall /= (double)d->n_queries;
 }
 
 /* Runs both stages. */
@@ -273,6 +277,9 @@ int aoe_eval_rerank(aoe_embedder *e, const char *folder, const aoe_rerank_option
     result->queries = r.d.n_queries;
     result->without = r.d.without;
     result->skipped = r.d.skipped;
+    result->missing_documents = r.d.missing;
+    result->unknown_queries = r.d.unknown_queries;
+    result->duplicates = r.d.duplicates;
     destroy(&r);
     return rc;
 }

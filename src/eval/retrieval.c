@@ -68,7 +68,7 @@ static size_t count_neighbors(const search *s) {
 }
 
 static size_t max_relevant(const aoei_retrieval_data *d) {
-    size_t largest = 0;
+    size_t largest = 1;
     for (size_t i = 0; i < d->n_queries; i++)
         largest = d->query[i].n > largest ? d->query[i].n : largest;
     return largest;
@@ -186,7 +186,8 @@ static void add_query(search *s, const aoei_query *q, const aoei_neighbor *best,
     const uint32_t removed = s->o->count_query && s->d->grouped ? AOEI_NO_TEXT : q->own;
     size_t found = 0, found_in_group = 0, group_size = q->n + (s->d->grouped && !s->o->count_query);
     for (size_t i = 0; i < q->n; i++) {
-        s->gain_of[relevant[i].text] = relevant[i].gain;
+        if (relevant[i].text != AOEI_NO_TEXT)
+            s->gain_of[relevant[i].text] = relevant[i].gain;
         s->ideal[i] = relevant[i].gain;
     }
     for (size_t i = 0; i < s->k && best[i].text != AOEI_NO_TEXT; i++) {
@@ -200,7 +201,8 @@ static void add_query(search *s, const aoei_query *q, const aoei_neighbor *best,
     r->mrr += aoei_reciprocal_rank(s->gain, found, s->o->top);
     r->ndcg += aoei_ndcg(s->gain, found, s->o->top, s->ideal, q->n);
     for (size_t i = 0; i < q->n; i++)
-        s->gain_of[relevant[i].text] = 0;
+        if (relevant[i].text != AOEI_NO_TEXT)
+            s->gain_of[relevant[i].text] = 0;
 }
 
 /* Finds the nearest texts of n queries, and stores them in s->best. */
@@ -228,6 +230,9 @@ static void finish_result(const search *s, aoe_retrieval_result *r) {
     r->queries = d->n_queries;
     r->without = d->without;
     r->skipped = d->skipped;
+    r->missing = d->missing;
+    r->unknown_queries = d->unknown_queries;
+    r->duplicates = d->duplicates;
     for (size_t i = 0; i < d->texts.n; i++)
         r->empty += (size_t)aoei_text_is_empty(aoei_retrieval_text(d, i));
     for (size_t i = 0; !d->grouped && i < d->n_queries; i++)

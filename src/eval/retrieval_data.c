@@ -12,9 +12,11 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/dir.h"
+#include "base/distinct.h"
 #include "base/error.h"
 #include "base/path.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "eval/eval_model.h"
 #include "table/labels.h"
 
@@ -195,15 +197,6 @@ static int bad_row(const aoei_table *t, const aoei_row *row, size_t i, const cha
     return AOEI_BAD_ROW;
 }
 
-/* Fails because `file` does not contain the id in the i-th selected column of a row. Returns AOEI_BAD_ROW. */
-static int unknown_id(const aoei_table *t, const aoei_row *row, size_t i, const char *file, aoe_error *err) {
-    const aoe_text column = aoei_table_selected(t, i);
-    char excerpt[AOEI_EXCERPT];
-    aoei_fail(err, AOE_EFORMAT, "%s:%zu: %.*s '%s' is not in %s; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
-              (int)column.len, column.data, aoei_excerpt(excerpt, row->field[i].text), file);
-    return AOEI_BAD_ROW;
-}
-
 /* Callback that stores one row of a table. Returns 0, AOEI_BAD_ROW or an error. */
 typedef int (*row_fn)(void *user, const aoei_table *t, const aoei_row *row, aoe_error *err);
 
@@ -231,9 +224,32 @@ static int read_rows(aoei_retrieval_data *d, const char *path, const char *const
     return rc;
 }
 
+/* Returns 1 if `cp` is white space for str.strip of Python. */
+static int is_space(uint32_t cp) {
+    return (cp >= '\t' && cp <= '\r') || (cp >= 0x1c && cp <= ' ') || cp == 0x85 || cp == 0xa0 || cp == 0x1680 ||
+           (cp >= 0x2000 && cp <= 0x200a) || cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000;
+}
+
+/* Returns the text without white space at both ends, as BEIR and MTEB embed documents. */
+static aoe_text strip(aoe_text text) {
+    uint32_t cp;
+    for (size_t n; text.len && (n = aoei_utf8_decode(text.data, text.len, &cp)) && is_space(cp); text.len -= n)
+        text.data += n;
+    while (text.len) {
+        size_t start = text.len - 1;
+        while (start > 0 && ((unsigned char)text.data[start] & 0xc0) == 0x80)
+            start--;
+        if (!aoei_utf8_decode(text.data + start, text.len - start, &cp) || !is_space(cp))
+            break;
+        text.len = start;
+    }
+    return text;
+}
+
 /* First argument of add_entry. */
 typedef struct entries {
     aoei_examples *x; /* examples to which add_entry appends; borrowed */
+    int is_corpus;    /* 1: the entries are documents, which may have titles; 0: they are queries */
     aoei_buffer text; /* workspace for the title and the text of a row; owned */
 } entries;
 
@@ -251,8 +267,8 @@ static int read_title(aoe_text *title, const aoei_table *t, const aoei_row *row,
     return AOEI_BAD_ROW;
 }
 
-/* Appends an example with the id and the text of a row. If the row has a title, the text of the example is "TITLE TEXT", as in
- * BEIR. */
+/* Appends an example with the id and the text of a row. If a document has a title, the text of the example is "TITLE TEXT", as
+ * in BEIR. */
 static int add_entry(void *user, const aoei_table *t, const aoei_row *row, aoe_error *err) {
     entries *e = user;
     aoe_text title, text = row->field[1].text;
@@ -264,7 +280,7 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, aoe_e
     const int rc = read_title(&title, t, row, err);
     if (rc)
         return rc;
-    if (title.len) {
+    if (title.len && e->is_corpus) {
         aoei_buffer_clear(&e->text);
         aoei_buffer_append(&e->text, title.data, title.len);
         aoei_buffer_putc(&e->text, ' ');
@@ -273,17 +289,67 @@ static int add_entry(void *user, const aoei_table *t, const aoei_row *row, aoe_e
             return aoei_fail_nomem(err, title.len + text.len);
         text = (aoe_text){e->text.data, e->text.len};
     }
+    if (e->is_corpus)
+        text = strip(text);
     return aoei_examples_append(e->x, (const aoe_text[2]){row->field[0].text, text}, (const size_t[2]){1, 1}, 0, row->line,
                                 err);
 }
 
-/* Reads the file DIR/NAME into x. *sorted is set to the ids of its entries in ascending order, in an array that the caller
- * frees. Fails if an id occurs twice. */
-static int read_entries(aoei_retrieval_data *d, aoei_examples *x, aoei_name **sorted, const char *dir, const char *name,
-                        const char *const *columns, int skip_bad_rows, aoe_error *err) {
+/* Keeps the n examples order[0] to order[n - 1] of x, in this order. x: examples with an id and a text. */
+static int keep_examples(aoei_examples *x, const uint32_t *order, size_t n, aoe_error *err) {
+    aoe_text *text = aoei_malloc_array(n * 2, sizeof *text);
+    size_t *line = aoei_malloc_array(n, sizeof *line);
+    const int failed = !text || !line;
+    for (size_t i = 0; i < n && !failed; i++) {
+        memcpy(text + 2 * i, x->text + 2 * (size_t)order[i], 2 * sizeof *text);
+        line[i] = x->line[order[i]];
+    }
+    if (!failed) {
+        memcpy(x->text, text, 2 * n * sizeof *text);
+        memcpy(x->line, line, n * sizeof *line);
+        x->n = n;
+        x->n_texts = 2 * n;
+    }
+    aoei_free(text);
+    aoei_free(line);
+    return failed ? aoei_fail_nomem(err, n * 2 * sizeof *text) : 0;
+}
+
+static int by_index(const void *a, const void *b) {
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* If an id occurs more than once, keeps only its last entry, as BEIR does. Sorts documents by descending id: a search ranks the
+ * first of several texts with equal scores higher, and trec_eval ranks the text with the largest id highest. Queries keep the
+ * order of the file. *sorted: the ids, which are sorted again. */
+static int order_entries(aoei_retrieval_data *d, aoei_examples *x, aoei_name **sorted, int is_corpus, aoe_error *err) {
+    uint32_t *order = aoei_malloc_array(x->n, sizeof *order);
+    size_t n = 0;
+    if (!order)
+        return aoei_fail_nomem(err, x->n * sizeof *order);
+    for (size_t i = x->n; i > 0; i--)
+        if (i == x->n || compare_texts((*sorted)[i - 1].name, (*sorted)[i].name))
+            order[n++] = (*sorted)[i - 1].index;
+    if (!is_corpus)
+        qsort(order, n, sizeof *order, by_index);
+    d->duplicates += x->n - n;
+    int rc = keep_examples(x, order, n, err);
+    aoei_free(order);
+    aoei_free(*sorted);
+    *sorted = rc ? NULL : aoei_names_sort(x, err);
+    return rc || *sorted ? rc : AOE_ENOMEM;
+}
+
+/* Reads the file DIR/corpus.jsonl into d->texts, or DIR/queries.jsonl into d->queries. *sorted is set to the ids of the entries
+ * in ascending order, in an array that the caller frees. */
+static int read_entries(aoei_retrieval_data *d, aoei_name **sorted, const char *dir, int is_corpus, int skip_bad_rows,
+                        aoe_error *err) {
+    static const char *const columns[] = {"_id", "text"};
+    aoei_examples *x = is_corpus ? &d->texts : &d->queries;
     char *path = NULL;
-    entries e = {.x = x};
-    int rc = find_file(&path, dir, name, err);
+    entries e = {.x = x, .is_corpus = is_corpus};
+    int rc = find_file(&path, dir, is_corpus ? "corpus.jsonl" : "queries.jsonl", err);
     if (!rc)
         rc = aoei_examples_create(x, path, AOE_EXAMPLES_GROUPS, err);
     if (!rc)
@@ -294,10 +360,8 @@ static int read_entries(aoei_retrieval_data *d, aoei_examples *x, aoei_name **so
         rc = check_count(x, err);
     if (!rc && !(*sorted = aoei_names_sort(x, err)))
         rc = AOE_ENOMEM;
-    for (size_t i = 1; !rc && i < x->n; i++)
-        if (!compare_texts((*sorted)[i].name, (*sorted)[i - 1].name))
-            rc = aoei_fail(err, AOE_EFORMAT, "%s:%zu: the id is a duplicate of line %zu; remove one of the two lines", path,
-                           x->line[(*sorted)[i].index], x->line[(*sorted)[i - 1].index]);
+    if (!rc)
+        rc = order_entries(d, x, sorted, is_corpus, err);
     aoei_buffer_free(&e.text);
     aoei_free(path);
     return rc;
@@ -322,13 +386,16 @@ uint32_t aoei_names_find(const aoei_name *sorted, size_t n, aoe_text name) {
 
 /* The relevance of one text to one query. */
 typedef struct judgment {
-    uint32_t query;         /* index of the query in aoei_retrieval_data.queries */
-    aoei_relevant relevant; /* index and gain of the text; the text is not relevant if the gain is 0 or negative */
+    uint32_t query; /* index of the query in aoei_retrieval_data.queries */
+    size_t text;  /* index of the text in aoei_retrieval_data.texts; larger indices: a text that the corpus does not contain */
+    double gain;  /* the text is not relevant if the gain is 0 or negative */
+    size_t order; /* position of the judgment in the file */
 } judgment;
 
 /* First argument of add_judgment. */
 typedef struct judgments {
-    const aoei_retrieval_data *d;     /* texts and queries; borrowed */
+    aoei_retrieval_data *d;           /* texts and queries; borrowed */
+    aoei_distinct missing;            /* ids of judged texts that the corpus does not contain; owned */
     const aoei_name *texts, *queries; /* ids of the texts, and ids of the queries, each in ascending order; borrowed */
     judgment *item;                   /* [n] judgments; owned */
     size_t n, capacity;               /* used and allocated elements of `item` */
@@ -337,17 +404,22 @@ typedef struct judgments {
 static int add_judgment(void *user, const aoei_table *t, const aoei_row *row, aoe_error *err) {
     judgments *j = user;
     double gain = 0;
-    const uint32_t query = aoei_names_find(j->queries, j->d->queries.n, row->field[0].text);
-    if (query == AOEI_NO_TEXT)
-        return unknown_id(t, row, 0, "queries.jsonl", err);
-    const uint32_t text = aoei_names_find(j->texts, j->d->texts.n, row->field[1].text);
-    if (text == AOEI_NO_TEXT)
-        return unknown_id(t, row, 1, "corpus.jsonl", err);
+    const size_t n = j->d->texts.n;
+    const uint32_t query = aoei_names_find(j->queries, j->d->queries.n, row->field[0].text),
+                   text = aoei_names_find(j->texts, n, row->field[1].text);
+    size_t missing = 0;
     if (aoei_number_of(row->field[2].text, &gain) != AOEI_LABEL_VALUE)
         return bad_row(t, row, 2, "the value is not a number", err);
+    if (query == AOEI_NO_TEXT) {
+        j->d->unknown_queries++;
+        return 0;
+    }
+    if (text == AOEI_NO_TEXT && aoei_distinct_add(&j->missing, row->field[1].text, 0, &missing, err))
+        return AOE_ENOMEM;
     if (aoei_grow((void **)&j->item, &j->capacity, j->n, sizeof *j->item))
         return aoei_fail_nomem(err, (j->n + 1) * sizeof *j->item);
-    j->item[j->n++] = (judgment){query, {text, gain}};
+    j->item[j->n] = (judgment){query, text == AOEI_NO_TEXT ? n + missing : text, gain, j->n};
+    j->n++;
     return 0;
 }
 
@@ -356,27 +428,29 @@ static int by_query(const void *pa, const void *pb) {
     const judgment *a = pa, *b = pb;
     if (a->query != b->query)
         return a->query < b->query ? -1 : 1;
-    if (a->relevant.gain < b->relevant.gain || a->relevant.gain > b->relevant.gain)
-        return a->relevant.gain > b->relevant.gain ? -1 : 1;
-    return (a->relevant.text > b->relevant.text) - (a->relevant.text < b->relevant.text);
+    if (a->gain < b->gain || a->gain > b->gain)
+        return a->gain > b->gain ? -1 : 1;
+    return (a->text > b->text) - (a->text < b->text);
 }
 
-/* Comparison function for qsort: sorts judgments by query, then by text, then by descending gain. */
+/* Comparison function for qsort: sorts judgments by query, then by text, then by descending position in the file. */
 static int by_text(const void *pa, const void *pb) {
     const judgment *a = pa, *b = pb;
-    if (a->query != b->query || a->relevant.text == b->relevant.text)
-        return by_query(pa, pb);
-    return a->relevant.text < b->relevant.text ? -1 : 1;
+    if (a->query != b->query)
+        return a->query < b->query ? -1 : 1;
+    if (a->text != b->text)
+        return a->text < b->text ? -1 : 1;
+    return (a->order < b->order) - (a->order > b->order);
 }
 
-/* Removes repeated judgments: for each pair of query and text, only the judgment with the largest gain remains. */
+/* Removes repeated judgments: for each pair of query and text, only the last judgment in the file remains, as in BEIR. */
 static void remove_repeated(judgments *j) {
     size_t kept = 0;
     if (!j->n)
         return;
     qsort(j->item, j->n, sizeof *j->item, by_text);
     for (size_t i = 0; i < j->n; i++)
-        if (!kept || j->item[i].query != j->item[kept - 1].query || j->item[i].relevant.text != j->item[kept - 1].relevant.text)
+        if (!kept || j->item[i].query != j->item[kept - 1].query || j->item[i].text != j->item[kept - 1].text)
             j->item[kept++] = j->item[i];
     j->n = kept;
 }
@@ -392,16 +466,19 @@ static int add_judged_queries(aoei_retrieval_data *d, judgments *j, const char *
         return aoei_fail_nomem(err, j->n * sizeof *d->relevant);
     for (size_t first = 0, end; first < j->n; first = end) {
         aoei_query q = {.index = j->item[first].query, .own = AOEI_NO_TEXT, .first = d->n_relevant};
-        for (end = first; end < j->n && j->item[end].query == q.index; end++)
-            if (j->item[end].relevant.gain > 0)
-                d->relevant[d->n_relevant++] = j->item[end].relevant;
+        for (end = first; end < j->n && j->item[end].query == q.index; end++) {
+            const judgment *one = &j->item[end];
+            const int is_missing = one->text >= d->texts.n;
+            d->missing += (size_t)is_missing;
+            if (one->gain > 0)
+                d->relevant[d->n_relevant++] = (aoei_relevant){is_missing ? AOEI_NO_TEXT : (uint32_t)one->text, one->gain};
+        }
         q.n = d->n_relevant - q.first;
         d->without += q.n == 0;
         q.own = aoei_names_find(j->texts, d->texts.n, d->queries.text[d->queries.first[q.index * d->queries.roles]]);
-        if (q.n)
-            d->query[d->n_queries++] = q;
+        d->query[d->n_queries++] = q;
     }
-    if (d->n_queries)
+    if (d->n_relevant)
         return 0;
     return aoei_fail(err, AOE_EFORMAT, "%s: no text is relevant to any query; choose another split with options.split", path);
 }
@@ -452,14 +529,14 @@ static int read_qrels(aoei_retrieval_data *d, judgments *j, const char *dir, con
 }
 
 static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
-    static const char *const columns[] = {"_id", "text"};
     aoei_name *texts = NULL, *queries = NULL;
-    int rc = read_entries(d, &d->texts, &texts, dir, "corpus.jsonl", columns, o->table.skip_bad_rows, err);
+    int rc = read_entries(d, &texts, dir, 1, o->table.skip_bad_rows, err);
     if (!rc)
-        rc = read_entries(d, &d->queries, &queries, dir, "queries.jsonl", columns, o->table.skip_bad_rows, err);
+        rc = read_entries(d, &queries, dir, 0, o->table.skip_bad_rows, err);
     judgments j = {.d = d, .texts = texts, .queries = queries};
     if (!rc)
         rc = read_qrels(d, &j, dir, o, err);
+    aoei_distinct_free(&j.missing);
     aoei_free(j.item);
     aoei_free(texts);
     aoei_free(queries);

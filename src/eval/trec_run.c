@@ -17,8 +17,8 @@ enum { FIELDS = 6 };
 typedef struct entry {
     size_t query;  /* index in aoei_retrieval_data.query */
     uint32_t text; /* index of the document */
-    double score;
-    size_t line; /* line number, counted from 1 */
+    float score;   /* trec_eval compares scores in float32 */
+    size_t line;   /* line number, counted from 1 */
 } entry;
 
 /* The entries of a run file, and what is needed to read them. */
@@ -75,7 +75,7 @@ static int add_line(reader *r, const aoei_lines *lines, const aoei_line *line, a
         return 0;
     if (aoei_grow((void **)&r->item, &r->capacity, r->n, sizeof *r->item))
         return aoei_fail_nomem(err, (r->n + 1) * sizeof *r->item);
-    r->item[r->n++] = (entry){position, text, score, line->number};
+    r->item[r->n++] = (entry){position, text, (float)score, line->number};
     return 0;
 }
 
@@ -104,14 +104,15 @@ static int by_text(const void *pa, const void *pb) {
     return (a->line > b->line) - (a->line < b->line);
 }
 
-/* Comparison function for qsort: sorts entries by query, then by descending score, then by line. */
+/* Comparison function for qsort: sorts entries by query, then by descending score, then by descending id (the order of the
+ * texts), as trec_eval does. */
 static int by_score(const void *pa, const void *pb) {
     const entry *a = pa, *b = pb;
     if (a->query != b->query)
         return a->query < b->query ? -1 : 1;
     if (a->score < b->score || a->score > b->score)
         return a->score > b->score ? -1 : 1;
-    return (a->line > b->line) - (a->line < b->line);
+    return (a->text > b->text) - (a->text < b->text);
 }
 
 /* Fails if a document occurs twice in the list of a query. */

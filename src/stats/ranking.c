@@ -9,7 +9,7 @@ double aoei_recall(const double *gain, size_t n, size_t k, size_t relevant) {
     size_t found = 0;
     for (size_t i = 0; i < n && i < k; i++)
         found += gain[i] > 0;
-    return (double)found / (double)relevant;
+    return relevant ? (double)found / (double)relevant : 0;
 }
 
 double aoei_reciprocal_rank(const double *gain, size_t n, size_t k) {
@@ -27,5 +27,5 @@ static double dcg(const double *gain, size_t n, size_t k) {
 }
 
 double aoei_ndcg(const double *gain, size_t n, size_t k, const double *ideal, size_t relevant) {
-    return dcg(gain, n, k) / dcg(ideal, relevant, k);
+    return relevant ? dcg(gain, n, k) / dcg(ideal, relevant, k) : 0;
 }

@@ -53,9 +53,13 @@ printf '{"_id":"q1","text":"puppy"}\n{"_id":"q2","text":"cat"}\n{"_id":"q3","tex
 printf 'query-id\tcorpus-id\tscore\nq1\t3\t1\nq2\t1\t2\nq3\t1\t0\n' >beir/qrels/test.tsv
 "$AOE" eval retrieval -m model beir/
 eval_ retrieval beir captions.tsv --query all --doc-prompt 'wolf {text}'
-printf 'query-id\tcorpus-id\tscore\nq1\t9\t1\nq2\t1\t2\n' >beir/qrels/dev.tsv
+# judgments of a missing text and of a missing query, an unreadable judgment, and an id that occurs twice
+printf 'query-id\tcorpus-id\tscore\nq1\t9\t1\nq2\t1\t2\nq9\t1\t1\n' >beir/qrels/dev.tsv
+"$AOE" eval retrieval -m model beir --split dev
+printf 'q2\t1\tgood\n' >>beir/qrels/dev.tsv
+printf '{"_id":"3","title":"","text":"fox"}\n' >>beir/corpus.jsonl
 fails "$AOE" eval retrieval -m model beir --split dev
-"$AOE" eval retrieval -m model beir --split dev --skip-bad-rows --format csv
+"$AOE" eval retrieval -m model beir --split dev --skip-bad-rows --json
 fails "$AOE" eval retrieval -m model beir --split train
 fails "$AOE" eval retrieval -m model graded.tsv
 
