@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Defines the table of STS test sets, and reads the files of STS-B and SICK-R. The file of STS-B has no header line, and at
- * least seven columns. The file of SICK-R has a header line; its relatedness scores are from 1 to 5.
+ * Defines the table of STS test sets, and reads the files of STS-B and SICK-R, whose columns table/sts_columns.h finds. The
+ * relatedness scores of SICK-R are from 1 to 5.
  */
 #include "eval/suite_sets.h"
 
@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "table/labels.h"
 #include "table/pairs.h"
+#include "table/sts_columns.h"
 
 const aoei_suite_set aoei_suite_sets[AOEI_SUITE_SETS] = {
     {"STS12",
@@ -76,33 +77,12 @@ int aoei_suite_find(char **path, const aoei_suite_set *set, const char *const *d
     return 0;
 }
 
-/* Splits a line at TABs. Stores up to `most` fields and returns their number. Further fields are ignored. */
-static size_t split(const aoei_line *line, aoe_text *field, size_t most) {
-    const char *at = line->data, *end = line->data + line->len;
-    for (size_t n = 0; n < most; n++) {
-        const char *tab = memchr(at, '\t', (size_t)(end - at));
-        field[n] = (aoe_text){at, (size_t)((tab ? tab : end) - at)};
-        if (!tab)
-            return n + 1;
-        at = tab + 1;
-    }
-    return most;
-}
-
-/* The columns of a set that is a single file. */
-typedef struct file_layout {
-    size_t score, text1, text2; /* index of each column, counted from 0 */
-    size_t columns;             /* minimum number of columns in a line */
-    int header;                 /* 1: the first line is a header */
-} file_layout;
-
 /* Adds the pair of one line to p. Returns 0, AOEI_BAD_ROW or an error. */
-static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line, const file_layout *at, aoe_error *err) {
-    enum { COLUMNS = 7 };
-    aoe_text field[COLUMNS];
+static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line, const aoei_sts_columns *at, aoe_error *err) {
+    aoe_text field[AOEI_STS_COLUMNS];
     char excerpt[AOEI_EXCERPT];
     double score = 0;
-    const size_t n = split(line, field, COLUMNS);
+    const size_t n = aoei_sts_columns_split(line, field);
     if (n < at->columns) {
         aoei_fail(err, AOE_EFORMAT, "%s:%zu: the line has %zu columns but must have at least %zu; " AOEI_ROW_REMEDY,
                   aoei_lines_name(from), line->number, n, at->columns);
@@ -116,14 +96,17 @@ static int add_line(aoe_pairs *p, const aoei_lines *from, const aoei_line *line,
     return aoei_pairs_append(p, field[at->text1], field[at->text2], score, line->number, err);
 }
 
-static int read_lines(aoe_pairs *p, aoei_lines *from, const file_layout *at, int skip_bad_rows, size_t *bad, aoe_error *err) {
+static int read_lines(aoe_pairs *p, aoei_lines *from, aoei_sts_file file, int skip_bad_rows, size_t *bad, aoe_error *err) {
+    aoei_sts_columns at = {0};
     aoei_line line;
     for (;;) {
         int rc = aoei_lines_next(from, &line, err);
         if (rc == 0)
             break;
+        if (rc == 1 && line.number == 1 && aoei_sts_columns_find(&at, file, &line, 1, aoei_lines_name(from), err))
+            return AOE_EFORMAT;
         if (rc == 1)
-            rc = (line.number == 1 && at->header) || !line.len ? 0 : add_line(p, from, &line, at, err);
+            rc = (line.number == 1 && at.header) || !line.len ? 0 : add_line(p, from, &line, &at, err);
         if (rc == AOEI_BAD_ROW && !skip_bad_rows)
             return AOE_EFORMAT; /* err already contains the message */
         if (rc < 0)
@@ -137,11 +120,10 @@ static int read_lines(aoe_pairs *p, aoei_lines *from, const file_layout *at, int
 
 int aoei_suite_read_lines(aoe_pairs **p, aoei_suite_layout layout, aoei_lines *from, int skip_bad_rows, size_t *bad,
                           aoe_error *err) {
-    static const file_layout stsb = {4, 5, 6, 7, 0}, sick = {3, 1, 2, 4, 1};
     *bad = 0;
     int rc = aoei_pairs_create(p, aoei_lines_name(from), err);
     if (!rc)
-        rc = read_lines(*p, from, layout == AOEI_SUITE_STSB ? &stsb : &sick, skip_bad_rows, bad, err);
+        rc = read_lines(*p, from, layout == AOEI_SUITE_STSB ? AOEI_STS_FILE_STSB : AOEI_STS_FILE_SICK, skip_bad_rows, bad, err);
     if (rc) {
         aoe_pairs_free(*p);
         *p = NULL;

@@ -10,27 +10,26 @@
 #include "base/dir.h"
 #include "base/error.h"
 #include "base/path.h"
+#include "table/sts_columns.h"
 
 enum { MAX_DEPTH = 8 /* maximum number of nested folders, which also ends cycles of symbolic links */ };
 
-/* The columns of the sentences of a kind of files, counted from 0. */
+/* A kind of files. */
 typedef struct sts_layout {
     const char *before, *after; /* start and end of the file name */
-    size_t column;              /* column of the first sentence; the second sentence follows */
-    int header;                 /* 1: the first line is a header */
+    int input;                  /* 1: the sentences are in the first two columns, and `file` is not used */
+    aoei_sts_file file;         /* layout of the columns */
 } sts_layout;
 
 static const sts_layout layouts[] = {
-    {"STS.input.", ".txt", 0, 0},
-    {"sts-train", ".csv", 5, 0},
-    {"sts-dev", ".csv", 5, 0},
-    {"sts-test", ".csv", 5, 0},
-    {"SICK_train", ".txt", 1, 1},
-    {"SICK_trial", ".txt", 1, 1},
-    {"SICK_test_annotated", ".txt", 1, 1},
+    {"STS.input.", ".txt", 1, AOEI_STS_FILE_STSB},
+    {"sts-train", ".csv", 0, AOEI_STS_FILE_STSB},
+    {"sts-dev", ".csv", 0, AOEI_STS_FILE_STSB},
+    {"sts-test", ".csv", 0, AOEI_STS_FILE_STSB},
+    {"SICK_train", ".txt", 0, AOEI_STS_FILE_SICK},
+    {"SICK_trial", ".txt", 0, AOEI_STS_FILE_SICK},
+    {"SICK_test_annotated", ".txt", 0, AOEI_STS_FILE_SICK},
 };
-enum { INPUT = 0 /* index of the only layout that has a subset name between `before` and `after` */ };
-
 /* A run over the files of a folder. */
 typedef struct search {
     aoei_sts_pair_fn fn;
@@ -38,41 +37,32 @@ typedef struct search {
     size_t files; /* number of files that were read */
 } search;
 
-/* Returns the layout of the file, or NULL if its name is not the name of a file with pairs. */
+/* Returns the layout of the file, or NULL if its name is not the name of a file with pairs. Names of input files contain the
+ * name of a subset between `before` and `after`. */
 static const sts_layout *layout_of(const char *name) {
     const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         const size_t before = strlen(layouts[i].before), after = strlen(layouts[i].after);
-        if ((i == INPUT ? n > before + after : n == before + after) && !strncmp(name, layouts[i].before, before) &&
+        if ((layouts[i].input ? n > before + after : n == before + after) && !strncmp(name, layouts[i].before, before) &&
             !strcmp(name + n - after, layouts[i].after))
             return &layouts[i];
     }
     return NULL;
 }
 
-/* Finds two adjacent columns of a line. The texts are {NULL, 0} if the line does not have them. */
-static void split(const aoei_line *line, size_t column, aoe_text pair[2]) {
-    const char *at = line->data, *end = line->data + line->len;
-    pair[0] = pair[1] = (aoe_text){NULL, 0};
-    for (size_t i = 0; at && i <= column + 1; i++) {
-        const char *tab = memchr(at, '\t', (size_t)(end - at));
-        if (i >= column)
-            pair[i - column] = (aoe_text){at, (size_t)((tab ? tab : end) - at)};
-        at = tab ? tab + 1 : NULL;
-    }
-    if (!pair[1].data)
-        pair[0] = pair[1];
-}
-
 static int read_file(search *s, const char *path, const sts_layout *layout, aoe_error *err) {
+    aoei_sts_columns at = {.text1 = 0, .text2 = 1, .columns = 2};
     aoei_lines *lines = NULL;
     aoei_line line;
-    aoe_text pair[2];
+    aoe_text field[AOEI_STS_COLUMNS];
     int code = aoei_lines_open(&lines, path, err), more = 0;
     while (!code && (more = aoei_lines_next(lines, &line, err)) == 1) {
-        if (!line.len || (line.number == 1 && layout->header))
+        if (line.number == 1 && !layout->input)
+            code = aoei_sts_columns_find(&at, layout->file, &line, 0, aoei_lines_name(lines), err);
+        if (code || !line.len || (line.number == 1 && at.header))
             continue;
-        split(&line, layout->column, pair);
+        const size_t n = aoei_sts_columns_split(&line, field), last = at.text1 > at.text2 ? at.text1 : at.text2;
+        const aoe_text none = {NULL, 0}, pair[2] = {n > last ? field[at.text1] : none, n > last ? field[at.text2] : none};
         code = s->fn(s->user, aoei_lines_name(lines), line.number, pair, err);
     }
     aoei_lines_close(lines);

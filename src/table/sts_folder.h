@@ -3,8 +3,8 @@
  * have no gold score. A folder and its subfolders are searched for these files, which contain pairs of sentences, separated by
  * TABs:
  * - STS.input.SUBSET.txt of STS12 to STS16: columns 1 and 2
- * - sts-train.csv, sts-dev.csv and sts-test.csv of STS-B: columns 6 and 7
- * - SICK_train.txt, SICK_trial.txt and SICK_test_annotated.txt of SICK: columns 2 and 3, after a header line
+ * - sts-train.csv, sts-dev.csv and sts-test.csv of STS-B, and SICK_train.txt, SICK_trial.txt and SICK_test_annotated.txt of
+ *   SICK: the columns of table/sts_columns.h
  */
 #ifndef AOEI_TABLE_STS_FOLDER_H
 #define AOEI_TABLE_STS_FOLDER_H

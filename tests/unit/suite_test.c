@@ -187,6 +187,57 @@ static const char stsb[] = "g\tf\t2012\t1\t5.0\t0\t10\nmain\tf\t2012\t2\t4\t0\t\
 static const char sick[] = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
                            "1\t0\t10\t4.5\tNEUTRAL\n2\t0\t20\t3.6\tNEUTRAL\n3\t0\t30\t4\tENTAILMENT\r\n";
 
+/* Tests files whose columns are in another order. Each file contains the three pairs of `sick`, for which the coefficient is
+ * 0.5. */
+static void test_columns(void **state) {
+    (void)state;
+    static const struct {
+        const char *set, *folder, *file, *text;
+    } files[] = {
+        {"SICK-R", "zenodo", "SICK_test_annotated.txt",
+         "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tSemEval_set\n"
+         "1\t0\t10\tNEUTRAL\t4.5\tTEST\n2\t0\t20\tNEUTRAL\t3.6\tTEST\n3\t0\t30\tENTAILMENT\t4\tTEST\n"},
+        {"SICK-R", "votes", "SICK_test_annotated.txt",
+         "Votes\tRelatedness_Score\tSentence_B\tSentence_A\n1\t4.5\t10\t0\n2\t3.6\t20\t0\n3\t4\t30\t0\n"},
+        {"SICK-R", "bare", "SICK_test_annotated.txt", "1\t0\t10\t4.5\n2\t0\t20\t3.6\n3\t0\t30\t4\n"},
+        {"STS-B", "glue", "sts-test.csv",
+         "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
+         "0\tg\tf\t2012\t1\tx\ty\t0\t10\t4.5\n1\tg\tf\t2012\t1\tx\ty\t0\t20\t3.6\n2\tg\tf\t2012\t1\tx\ty\t0\t30\t4\n"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        reports r;
+        aoe_error err = {0};
+        write_file(files[i].folder, files[i].file, files[i].text);
+        char *dir = test_path(test_dir, files[i].folder);
+        if (run(&r, (const char *const[]){dir}, 1, NULL, &err))
+            fail_msg("%s: %s", files[i].folder, err.message);
+        assert_int_equal(result_of(&r, files[i].set)->pairs, 3);
+        assert_near(result_of(&r, files[i].set)->spearman[0], 0.5, files[i].folder);
+        free(dir);
+    }
+}
+
+/* Tests the messages for files whose first line has neither the names of the columns nor a pair. */
+static void test_column_errors(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } files[] = {
+        {"pair_ID\tsentence_A\tsentence_B\tentailment_label\n1\t0\t10\tNEUTRAL\n",
+         ":1: the header has no column relatedness_score"},
+        {"id\tA\tB\trelated\n1\t0\t10\t4.5\n", ":1: the first line is neither a header with the columns sentence_A"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        reports r;
+        aoe_error err = {0};
+        write_file("names", "SICK_test_annotated.txt", files[i].text);
+        char *dir = test_path(test_dir, "names");
+        assert_int_equal(run(&r, (const char *const[]){dir}, 1, NULL, &err), AOE_EFORMAT);
+        assert_non_null(strstr(err.message, files[i].want));
+        free(dir);
+    }
+}
+
 /* Tests the folders in which the sets are searched for. All seven sets must be found in the folders of SentEval. If a set is
  * missing in the first folder, it must be read from the second folder. */
 static void test_locations(void **state) {
@@ -365,9 +416,9 @@ static void test_published_counts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table_of_sets),    cmocka_unit_test(test_settings),           cmocka_unit_test(test_locations),
-        cmocka_unit_test(test_errors),           cmocka_unit_test(test_additional_subsets), cmocka_unit_test(test_cancelling),
-        cmocka_unit_test(test_published_counts),
+        cmocka_unit_test(test_table_of_sets),      cmocka_unit_test(test_settings),   cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_column_errors),      cmocka_unit_test(test_locations),  cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_additional_subsets), cmocka_unit_test(test_cancelling), cmocka_unit_test(test_published_counts),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
