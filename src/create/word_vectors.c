@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "encoder/arch.h"
@@ -30,6 +31,7 @@
 #include "modeldir/contents.h"
 #include "modeldir/model_writer.h"
 #include "table/lines.h"
+#include "table/stream.h"
 #include "tokenizer/tokenizer_files.h"
 #include "tokenizer/unicode.h"
 #include "tokenizer/vocab.h"
@@ -54,6 +56,9 @@ typedef struct reader {
     float **chunk;             /* [chunks] pointers to [CHUNK_ROWS, dims] vectors; array and elements owned */
     size_t chunks, capacity;   /* used and allocated elements of `chunk` */
     size_t unknown_added;      /* 1: the file does not contain [UNK], so add_unknown added it */
+    size_t announced;          /* number of words in the first line of a word2vec file */
+    size_t header_dims;        /* number of components in the first line of a word2vec file; 0: there is no such line */
+    size_t lines;              /* number of lines with a word and a vector, skipped ones included */
     size_t skipped;            /* number of skipped lines, whose word is a duplicate or contains an unsupported character */
     const char *name;          /* file name for messages, borrowed */
     locale_t locale;           /* C locale, for parsing numbers */
@@ -93,10 +98,14 @@ static int is_integer(const char *s, size_t len) {
     return len > 0 && strspn(s, "0123456789") >= len;
 }
 
-/* Returns 1 if s is the first line of a word2vec file, which contains two integers. */
-static int is_header(const char *s) {
+/* Returns 1 if s is the first line of a word2vec file, which contains two integers. Sets *words and *dims to them. */
+static int is_header(const char *s, size_t *words, size_t *dims) {
     const size_t first = strcspn(s, " "), second = s[first] ? strcspn(s + first + 1, " \r") : 0;
-    return count_fields(s) == 2 && is_integer(s, first) && is_integer(s + first + 1, second);
+    if (count_fields(s) != 2 || !is_integer(s, first) || !is_integer(s + first + 1, second))
+        return 0;
+    *words = strtoull(s, NULL, 10);
+    *dims = strtoull(s + first + 1, NULL, 10);
+    return 1;
 }
 
 /* Returns the start of the last `dims` fields of s[len], which are the components of the vector. Returns NULL if there is no
@@ -144,10 +153,11 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
         return aoei_fail_nomem(err, line->len);
     char *s = r->copy.data;
     if (memchr(s, 0, line->len)) {
+        r->lines++;
         r->skipped++;
         return 0;
     }
-    if (line->number == 1 && is_header(s))
+    if (line->number == 1 && is_header(s, &r->announced, &r->header_dims))
         return 0;
     if (!r->dims) {
         const size_t fields = count_fields(s);
@@ -157,11 +167,16 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
                 "%s:%zu: expected a word and its vector, found %zu fields; check that this is a file of word vectors", r->name,
                 line->number, fields);
         r->dims = fields - 1;
+        if (r->header_dims && r->header_dims != r->dims)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: line 1 announces vectors with %zu components, but this line has %zu; download the file "
+                             "again, or correct line 1",
+                             r->name, line->number, r->header_dims, r->dims);
     }
     char *components = find_components(s, line->len, r->dims);
     if (!components)
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s:%zu: expected a word and %zu numbers, as on the preceding lines; download the file again", r->name,
+                         "%s:%zu: expected a word and %zu numbers, as in the first vector; download the file again", r->name,
                          line->number, r->dims);
     size_t len = (size_t)(components - s);
     while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
@@ -169,6 +184,7 @@ static int add_line(reader *r, const aoei_line *line, aoe_error *err) {
     float *row = next_row(r);
     if (!row)
         return aoei_fail(err, AOE_ENOMEM, "%s: out of memory for the vectors of %zu words", r->name, r->n + 1);
+    r->lines++;
     int rc = read_components(r, row, components, line->number, err);
     if (rc || !is_usable(r, s, len)) {
         r->skipped++;
@@ -192,11 +208,64 @@ static int add_unknown(reader *r, aoe_error *err) {
     return aoei_vocab_add(&r->words, UNKNOWN, strlen(UNKNOWN), (int64_t)r->n++, err);
 }
 
+/* Fails if the file consists of binary vectors: a file of fastText, or a word2vec file whose header is followed by bytes that
+ * are no text. */
+static int reject_binary(const char *path, aoe_error *err) {
+    static const unsigned char fasttext[] = {0xba, 0x16, 0x4f, 0x2f}; /* the number at the start of fastText's .bin files */
+    char bytes[512], *end;
+    size_t n = 0, got = 1, words, dims;
+    aoei_stream *s = NULL;
+    struct stat st;
+    if (stat(path, &st) || !S_ISREG(st.st_mode)) /* a pipe can be read only once */
+        return 0;
+    int rc = aoei_stream_open(&s, path, err);
+    while (!rc && got && n < sizeof bytes - 1 && !(rc = aoei_stream_read(s, bytes + n, sizeof bytes - 1 - n, &got, err)))
+        n += got;
+    aoei_stream_close(s);
+    if (rc)
+        return rc;
+    if (n >= sizeof fasttext && !memcmp(bytes, fasttext, sizeof fasttext))
+        return aoei_fail(err, AOE_EUNSUPPORTED,
+                         "%s: a binary model of fastText is not supported; give its vectors as text (the .vec file of the same "
+                         "release)",
+                         path);
+    bytes[n] = 0;
+    end = memchr(bytes, '\n', n);
+    if (!end)
+        return 0;
+    *end = 0;
+    if (!is_header(bytes, &words, &dims))
+        return 0;
+    const char *rest = end + 1;
+    size_t len = n - (size_t)(rest - bytes), bad = aoei_utf8_valid(rest, len);
+    for (size_t i = 0; i < bad; i++)
+        if ((unsigned char)rest[i] < '\t')
+            bad = i;
+    if (bad + 4 > len) /* the last character may be incomplete */
+        return 0;
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: binary word2vec vectors are not supported; convert them to text, for example in Python with gensim: "
+                     "KeyedVectors.load_word2vec_format('%s', binary=True).save_word2vec_format('vectors.txt')",
+                     path, path);
+}
+
+/* Fails if the file has another number of words than its first line announces. */
+static int check_announced(const reader *r, aoe_error *err) {
+    if (!r->header_dims || r->lines == r->announced)
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: line 1 announces %zu words, but %zu follow%s; download the file again, or correct line 1 if the file "
+                     "is complete",
+                     r->name, r->announced, r->lines, r->lines < r->announced ? " (the file is truncated)" : "");
+}
+
 /* Reads all words and vectors of the file. */
 static int read_file(reader *r, const char *path, aoe_error *err) {
     aoei_lines *lines = NULL;
     aoei_line line;
-    int rc = aoei_lines_open(&lines, path, err);
+    int rc = reject_binary(path, err);
+    if (!rc)
+        rc = aoei_lines_open(&lines, path, err);
     r->name = path;
     r->locale = rc ? (locale_t)0 : newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!rc && !r->locale)
@@ -206,6 +275,8 @@ static int read_file(reader *r, const char *path, aoe_error *err) {
     if (!rc && !r->n)
         rc = aoei_fail(err, AOE_EFORMAT, "%s: the file contains no word vectors; expected one word and its vector per line",
                        path);
+    if (!rc)
+        rc = check_announced(r, err);
     if (!rc)
         rc = add_unknown(r, err);
     if (r->locale)

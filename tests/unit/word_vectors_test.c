@@ -140,7 +140,7 @@ static void words_with_punctuation(void **state) {
  * and repeated words must be skipped. The model is stored with every storage type. */
 static void file_formats(void **state) {
     (void)state;
-    static const char text[] = "6 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
+    static const char text[] = "5 3\r\nthe 1 2 3\r\n. . 9 9 9\r\nname@domain com 9 9 9\r\nthe 8 8 8\r\n\r\ncat 4 5 6\r\n";
     aoe_word_vectors_result r;
     size_t packed_size;
     char *packed = test_gzip(text, strlen(text), &packed_size);
@@ -163,7 +163,7 @@ static void file_formats(void **state) {
     const aoe_word_vectors_options lower = {.struct_size = sizeof(aoe_word_vectors_options), .lowercase = 1, .force = 1};
     convert_ok("v.txt", vectors, &lower, NULL);
     check("The CAT", 11, 2, 3, 2);
-    convert_ok("two.txt", "12 7\n13 8\n", NULL, &r); /* a header line, then the word "13" with one component */
+    convert_ok("two.txt", "1 1\n13 8\n", NULL, &r); /* a header line, then the word "13" with one component */
     assert_true(r.words == 1 && r.dims == 1);
 }
 
@@ -256,6 +256,13 @@ static void rejected_files(void **state) {
     expect_rejected("the 1 2 3\ncat 1 inf 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\ncat 1 1e99 2\n", AOE_EFORMAT, "bad.txt:2: component 2 is not a finite number");
     expect_rejected("the 1 2 3\n\xff 1 1 2\n", AOE_EFORMAT, "bad.txt");
+    expect_rejected("1000 3\nthe 1 2 3\ncat 4 5 6\n", AOE_EFORMAT,
+                    "bad.txt: line 1 announces 1000 words, but 2 follow (the file is truncated); download the file again");
+    expect_rejected("1 3\nthe 1 2 3\ncat 4 5 6\n", AOE_EFORMAT, "line 1 announces 1 words, but 2 follow; download");
+    expect_rejected("2 4\nthe 1 2 3\ncat 4 5 6\n", AOE_EFORMAT, "bad.txt:2: line 1 announces vectors with 4 components");
+    expect_rejected("2 3\nthe \x01\x02\x3f\n", AOE_EUNSUPPORTED, "bad.txt: binary word2vec vectors are not supported");
+    expect_rejected("2 3\nthe \xcd\xcc\x8c\x3f\xcd\xcc\n", AOE_EUNSUPPORTED, "binary word2vec vectors are not supported");
+    expect_rejected("\xba\x16\x4f\x2f", AOE_EUNSUPPORTED, "bad.txt: a binary model of fastText is not supported");
     assert_false(aoei_exists(out)); /* a rejected file leaves no output */
     convert_ok("v.txt", vectors, NULL, NULL);
     const aoe_word_vectors_options keep = {.struct_size = sizeof(aoe_word_vectors_options), .force = 0};
