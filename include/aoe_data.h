@@ -46,9 +46,10 @@ typedef enum aoe_quoting {
 } aoe_quoting;
 
 typedef struct aoe_table_options {
-    size_t struct_size;  /* set by aoe_table_options_defaults */
-    const char *columns; /* columns to read, for example "text1=a,text2=b,label=c"; NULL (default): columns with recognized
-                            names */
+    size_t struct_size; /* set by aoe_table_options_defaults */
+    /* Columns to read, for example "text1=a,text2=b,label=c". "negative=a,negative=b" reads several negatives, and "ignore=c"
+     * states that the column c is deliberately not used. NULL (default): columns with recognized names. */
+    const char *columns;
     /* Numbers for label names, for example "good=1,bad=0,unsure=drop"; "drop" leaves out the rows with this label. The map
      * extends and overrides the predefined map "entailment=1,contradiction=0,neutral=drop,not_entailment=0". NULL (default):
      * only the predefined map. In the training files of methods whose labels are classes, neutral is 2 instead of dropped. */
@@ -66,6 +67,11 @@ typedef struct aoe_table_options {
     aoe_quoting quoting; /* default AOE_QUOTING_AUTO */
     int decimal_comma;   /* 1: labels may have a decimal comma, such as 0,5; 0 (default): only a decimal point */
     int whole_files;     /* 1: each file is one text, whatever its name; line ends become LF. 0 (default): see input_format */
+    int classes; /* 1: labels are classes; 0 (default): labels are scores, and functions that compare scores reject labels
+                    that seem to be classes of natural language inference (docs/data.md) */
+    /* Receives one note per file, which names the columns that are used and those that are not. NULL (default): no notes. */
+    aoe_log_fn log;
+    void *log_user; /* first argument of log */
 } aoe_table_options;
 
 AOE_API void aoe_table_options_defaults(aoe_table_options *o);

@@ -64,7 +64,7 @@ typedef struct aoe_objective_options {
                                               term off */
     double w_cln;                          /* triplets: weight of C(p, n) in aoe_contrastive; default 1 */
     double tau_cosine, tau_ibn, tau_angle; /* temperatures: scores are divided by them; default 0.05, 0.05, 1.0 */
-    double hard_negative;      /* triplets: added to the score of a query with its own negative, as in SimCSE; default 0 */
+    double hard_negative;      /* triplets: added to the score of a query with its own negatives, as in SimCSE; default 0 */
     int isp;                   /* 1 (default): detect identical sentence pairs (ISP) among in-batch negatives; 0: do not */
     aoe_angle_form angle_form; /* default AOE_ANGLE_REFERENCE */
     double ibn_threshold;      /* lowest label of a positive pair for in-batch negatives; default 1.0. In aoe_train_options, the
@@ -117,16 +117,17 @@ AOE_API int aoe_objective(const aoe_objective_options *AOE_NULLABLE o, const flo
                           float *AOE_NULLABLE grad_x, float *AOE_NULLABLE grad_y, aoe_objective_result *AOE_NULLABLE result,
                           aoe_error *AOE_NULLABLE err);
 /* Computes the value and the gradient of the contrastive loss for B examples. arity: texts per example, 2 (query, positive) or
- * 3 (query, positive, negative). v: [arity B, D] vectors; the order is q0 p0 q1 p1 ... for arity 2, and q0 p0 n0 q1 p1 n1 ...
- * for arity 3. grad: [arity B, D], overwritten with the gradient of `total` with respect to v. C(p) is the mean cross entropy
- * over the queries: the candidates of q_i are all positives, the correct one is p_i, and the scores are cosine / tau_ibn. C(p,
- * n) has all positives and all negatives as candidates, and hard_negative is added to the score of q_i and n_i. The fields of
- * *result depend on arity:
+ * more (query, positive, negatives). v: [arity B, D] vectors; the order is q0 p0 q1 p1 ... for arity 2, and q0 p0 n0 q1 p1 n1
+ * ... for arity 3. grad: [arity B, D], overwritten with the gradient of `total` with respect to v. C(p) is the mean cross
+ * entropy over the queries: the candidates of q_i are all positives, the correct one is p_i, and the scores are cosine /
+ * tau_ibn. C(p, n) has all positives and all negatives of all examples as candidates, and hard_negative is added to the scores
+ * of q_i and its own negatives. The fields of *result depend on arity:
  * - arity 2: contrastive = C(p), total = w_ibn contrastive. The other weights are ignored.
- * - arity 3: contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2, total = contrastive + w_cosine cosine + w_angle angle. cosine and
- *   angle are the terms of aoe_objective over all pairs (q_i, p_i) with label 1 and (q_i, n_i) with label 0.
+ * - arity 3 and more: contrastive = (w_ibn C(p) + w_cln C(p, n)) / 2, total = contrastive + w_cosine cosine + w_angle angle.
+ *   cosine and angle are the terms of aoe_objective over all pairs (q_i, p_i) with label 1, and all pairs of q_i and one of its
+ *   negatives with label 0.
  * The options isp and ibn_threshold are ignored. All arithmetic is in double. Errors: those of aoe_objective; AOE_EARG (arity
- * is neither 2 nor 3). */
+ * is below 2). */
 AOE_API int aoe_contrastive(const aoe_objective_options *AOE_NULLABLE o, const float *v, size_t arity, size_t B, size_t D,
                             float *AOE_NULLABLE grad, aoe_objective_result *AOE_NULLABLE result, aoe_error *AOE_NULLABLE err);
 /* Returns the angle score of one pair before it is divided by the temperature. x, y: [D]. Returns NaN if D is odd. */

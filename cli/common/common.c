@@ -184,6 +184,12 @@ const cli_option cli_table_table[CLI_TABLE_COUNT] = {
     CLI_OPTION_SKIP_BAD_ROWS(AT(aoe_table_options, skip_bad_rows)),
 };
 
+/* Sets the log of the tables that a command reads. */
+static void set_table_log(void *base) {
+    aoe_table_options *o = base;
+    o->log = cli_log_once;
+}
+
 /* The first option is only for tables with labels, and the last one only for texts. */
 const cli_option cli_input_table[CLI_INPUT_COUNT] = {
     {.name = "decimal-comma",
@@ -195,6 +201,7 @@ const cli_option cli_input_table[CLI_INPUT_COUNT] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      AT(aoe_table_options, input_format),
+     .prepare = set_table_log,
      /* names of the values of aoe_table_format, in the order of the values */
      .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
      .noun = "format",

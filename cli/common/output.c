@@ -4,6 +4,7 @@
 #include "cli/common/output.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "cli/common/progress.h"
 
@@ -12,6 +13,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MAX_SEEN = 256 /* number of the last notes that cli_log_once does not repeat */ };
 
 static int quiet_mode;
 
@@ -93,6 +96,26 @@ void cli_note(const char *fmt, ...) {
     va_start(args, fmt);
     print_line("", fmt, args);
     va_end(args);
+}
+
+/* Returns 1 if the function is called for the first time with this message. Messages are compared by their hash. */
+static int is_new(const char *message) {
+    static uint64_t seen[MAX_SEEN];
+    static size_t n;
+    const uint64_t hash = aoei_hash(AOEI_HASH_START, message, strlen(message));
+    for (size_t i = 0; i < n && i < MAX_SEEN; i++)
+        if (seen[i] == hash)
+            return 0;
+    seen[n++ % MAX_SEEN] = hash;
+    return 1;
+}
+
+void cli_log_once(void *user, aoe_log_level level, const char *message) {
+    (void)user;
+    if (level == AOE_LOG_WARNING)
+        cli_warn("%s", message);
+    else if (!quiet_mode && !caught && is_new(message))
+        cli_note("%s", message);
 }
 
 void cli_warn(const char *fmt, ...) {

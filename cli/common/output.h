@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#include <aoe.h>
+
 /* ---- memory: these functions never return NULL. If the allocation fails, they print a message and end the program with exit
  * code 1. The caller frees the memory with free(). */
 
@@ -23,8 +25,11 @@ void cli_set_quiet(int quiet); /* 1: notes and progress are no longer printed; w
 int cli_is_quiet(void);
 void cli_message(const char *fmt, ...); /* prints a message without a prefix */
 void cli_note(const char *fmt, ...);    /* prints a message without a prefix; prints nothing in quiet mode */
-void cli_warn(const char *fmt, ...);    /* prints "aoe: warning: ..." */
-int cli_fail(const char *fmt, ...);     /* prints "aoe: ..."; returns exit code 1 */
+/* Prints a message of the library as cli_note or cli_warn does, but a note that was already printed is not printed again. user
+ * is not used. Corresponds to aoe_log_fn. */
+void cli_log_once(void *user, aoe_log_level level, const char *message);
+void cli_warn(const char *fmt, ...); /* prints "aoe: warning: ..." */
+int cli_fail(const char *fmt, ...);  /* prints "aoe: ..."; returns exit code 1 */
 /* Sets a function that changes later messages. The function writes the text to be printed instead of `text` to out[size]. If it
  * is NULL, messages are printed unchanged. */
 typedef void (*cli_message_filter)(char *out, size_t size, const char *text, const void *user);

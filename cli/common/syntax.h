@@ -55,8 +55,9 @@ typedef struct cli_option {
     cli_parse_fn parse;  /* CLI_NAMED: parses the value */
     cli_name_fn name_of; /* CLI_NAMED, CLI_REAL: returns the text of the value for --help. NULL: --help shows the fallback,
                             or the number of a CLI_REAL without fallback */
-    const char *const *choices; /* CLI_CHOICE: names of the values 0, 1, 2 and so on, NULL-terminated */
-    const char *noun;           /* CLI_CHOICE: word for the names in messages, for example "format" */
+    void (*prepare)(void *base); /* function that cli_parse calls first with cli_group.base; NULL: none */
+    const char *const *choices;  /* CLI_CHOICE: names of the values 0, 1, 2 and so on, NULL-terminated */
+    const char *noun;            /* CLI_CHOICE: word for the names in messages, for example "format" */
     cli_kind kind;
     int set;     /* CLI_FLAG: value of the target if the flag is given */
     char letter; /* one-letter name of the option; 0: none */

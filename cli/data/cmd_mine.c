@@ -307,6 +307,7 @@ static int check_options(options *o) {
     const int code = cli_check_summary("data mine", o->general.json, o->output, "triplets");
     if (code != CLI_GO)
         return code;
+    o->m.corpus_table.log = o->m.table.log;
     if (!o->corpus.n && o->m.corpus_table.columns)
         return cli_usage("data mine", "--corpus-columns requires --corpus FILE");
     if (o->format == FORMAT_BY_NAME && !to_stdout && !aoei_name_ends_with(o->output, ".tsv") &&

@@ -128,6 +128,7 @@ static int run(void *own, aoe_context *ctx, aoe_error *err) {
     job *j = own;
     cli_train_config *o = &j->o;
     if (o->dev) {
+        o->dev_table.classes = trains_classes(j);
         if (trains_classes(j) && o->t.classes > 2 && !o->dev_table.label_map)
             o->dev_table.label_map = "neutral=2"; /* as in the training files */
         note_classes(o);

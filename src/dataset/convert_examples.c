@@ -17,7 +17,11 @@
 #include "table/labels.h"
 #include "table/table_write.h"
 
-enum { MAX_ROLES = 3, TRIES = 64 /* maximum random draws for one negative; after them, all candidates are tried in order */ };
+enum {
+    NEGATIVE = 2,
+    MAX_ROLES = 3,
+    TRIES = 64 /* maximum random draws for one negative; after them, all candidates are tried in order */
+};
 
 /* State of aoei_convert_examples. */
 typedef struct converter {
@@ -72,10 +76,13 @@ static int write_rows(converter *f, aoe_error *err) {
             f->result->below++;
         } else if (to == AOE_EXAMPLES_PAIRS) {
             rc = write_pair(f, i, query, positive, e->kind == AOE_EXAMPLES_PAIRS ? e->label[i] : 1, err);
-            if (!rc && e->kind == AOE_EXAMPLES_TRIPLETS)
-                rc = write_pair(f, i, query, output_cell(f, i, 2), 0, err);
+            for (size_t role = NEGATIVE; !rc && role < e->roles && e->kind == AOE_EXAMPLES_TRIPLETS; role++)
+                rc = write_pair(f, i, query, output_cell(f, i, role), 0, err);
+        } else if (to == AOE_EXAMPLES_TRIPLETS) {
+            for (size_t role = NEGATIVE; !rc && role < e->roles; role++)
+                rc = write_row(f, i, query, positive, output_cell(f, i, role), err);
         } else {
-            rc = write_row(f, i, query, positive, e->roles == MAX_ROLES ? output_cell(f, i, 2) : positive, err);
+            rc = write_row(f, i, query, positive, positive, err);
         }
     }
     return rc;
@@ -315,13 +322,15 @@ static int read_examples(converter *f, const char *path, aoe_error *err) {
         return rc;
     f->examples.kind = f->o->from;
     if (f->o->from == AOE_EXAMPLES_AUTO)
-        rc = aoei_columns_detect(&f->examples.kind, t, table.columns, err);
+        rc = aoei_columns_detect_used(&f->examples.kind, t, table.columns, err);
     if (!rc) {
         const int lists =
             !makes_triplets_from_pairs(f) &&
             !draws_negatives(f); /* if texts of different rows are compared, rows must not contain lists of alternatives */
         rc = aoei_examples_read(&f->examples, t, f->examples.kind, lists, &table, err);
     }
+    if (!rc && f->o->to != AOE_EXAMPLES_PAIRS)
+        rc = aoei_examples_check_scores(&f->examples, err);
     aoei_table_close(t);
     f->result->rows = f->examples.n;
     f->result->skipped = f->examples.skipped;

@@ -62,10 +62,12 @@ static int read_files(aoei_mine_texts *t, const aoe_mine_options *o, aoe_error *
     int code = AOE_OK;
     for (; t->n_files < o->n_files + o->n_corpus && !code; t->n_files++) {
         aoei_examples *e = &t->file[t->n_files];
-        if (t->n_files < o->n_files)
+        if (t->n_files < o->n_files) {
             code = aoei_examples_load(e, o->files[t->n_files], o->kind, &table, err);
-        else
+            code = code ? code : aoei_examples_check_scores(e, err);
+        } else {
             code = read_corpus(e, o->corpus[t->n_files - o->n_files], o, err);
+        }
         t->n_texts += e->n_texts;
     }
     if (!code && t->n_texts > UINT32_MAX - 2)

@@ -31,8 +31,9 @@ static int select_columns(aoei_sheet *s, const char *columns, aoe_error *err) {
         return rc;
     if (s->kind == AOE_EXAMPLES_TEXTS)
         return aoei_texts_select(s->table, &s->texts, columns, err);
-    s->texts = s->kind == AOE_EXAMPLES_TRIPLETS ? 3 : 2;
-    return aoei_columns_select(s->table, s->kind, columns, err);
+    rc = aoei_columns_select(s->table, s->kind, columns, err);
+    s->texts = rc ? 0 : aoei_table_selected_count(s->table) - (s->kind == AOE_EXAMPLES_PAIRS);
+    return rc;
 }
 
 /* Returns the index of the label column. In labeled pairs, this is the column with the role label. If no kind of examples was
@@ -82,12 +83,32 @@ static int select_all(aoei_sheet *s, const char *group, aoe_error *err) {
     return rc;
 }
 
+static int log_columns(const aoei_sheet *s, aoe_error *err) {
+    static const char *const pair[] = {"text1", "text2"}, *const example[] = {"query", "positive", "negative"};
+    const size_t n = aoei_table_selected_count(s->table);
+    const char **role = aoei_malloc_array(n + 1, sizeof *role);
+    if (!role)
+        return aoei_fail_nomem(err, n * sizeof *role);
+    for (size_t i = 0; i < n; i++)
+        role[i] = s->kind == AOE_EXAMPLES_TEXTS   ? "texts"
+                  : s->kind == AOE_EXAMPLES_PAIRS ? pair[i % 2]
+                                                  : example[i < 2 ? i : 2];
+    if (s->label)
+        role[s->label] = "label";
+    if (s->group)
+        role[s->group] = "group";
+    aoei_columns_log_roles(s->table, role, n);
+    aoei_free(role);
+    return 0;
+}
+
 int aoei_sheet_open(aoei_sheet *s, const char *path, const aoe_table_options *o, const char *group, aoe_error *err) {
     *s = (aoei_sheet){0};
     int rc = aoei_table_open(&s->table, path, o, err);
     if (!rc)
         rc = select_columns(s, o->columns, err);
-    return rc ? rc : select_all(s, group, err);
+    rc = rc ? rc : select_all(s, group, err);
+    return rc ? rc : log_columns(s, err);
 }
 
 void aoei_sheet_close(aoei_sheet *s) {

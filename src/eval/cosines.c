@@ -85,7 +85,7 @@ static size_t collect_distinct(block *b, const aoei_text_pairs *c, size_t first,
 /* Inserts the file, the line and the name of a text (side_name) at the beginning of the error message. Returns rc. err may be
  * NULL. */
 static int prefix_error(const aoei_text_pairs *c, size_t pair, size_t side, int rc, aoe_error *err) {
-    aoei_error_prefix(err, "%s:%zu: %s", c->name, c->line(c->source, pair), c->side_name(pair, side));
+    aoei_error_prefix(err, "%s:%zu: %s", c->name, c->line(c->source, pair), c->side_name(c->source, pair, side));
     return rc;
 }
 
@@ -132,7 +132,7 @@ int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cos
             cosine[first + i] =
                 aoe_cosine(b.vectors + b.vector[2 * i] * e->dims, b.vectors + b.vector[2 * i + 1] * e->dims, e->dims);
         for (size_t i = 0; !rc && i < 2 * count; i++)
-            *truncated += c->triplets && i % 4 == 2 ? 0 : b.truncated[b.vector[i]];
+            *truncated += i % 2 == 0 && (first + i / 2) % c->group ? 0 : b.truncated[b.vector[i]];
         if (!rc)
             rc = aoei_eval_advance(p, count, err);
     }
@@ -150,7 +150,7 @@ int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, ao
             return prefix_error(c, i / 2, i % 2, rc, err);
         if (!tokens)
             return aoei_fail(err, AOE_EFORMAT, "%s:%zu: %s has no token; correct or remove the row", c->name,
-                             c->line(c->source, i / 2), c->side_name(i / 2, i % 2));
+                             c->line(c->source, i / 2), c->side_name(c->source, i / 2, i % 2));
     }
     return rc;
 }
@@ -163,13 +163,14 @@ static size_t pair_line(const void *source, size_t pair) {
     return aoe_pairs_line(source, pair);
 }
 
-static const char *side_name(size_t pair, size_t side) {
+static const char *side_name(const void *source, size_t pair, size_t side) {
+    (void)source;
     (void)pair;
     return side ? "text2" : "text1";
 }
 
 static aoei_text_pairs pairs_of(const aoe_pairs *p) {
-    return (aoei_text_pairs){aoe_pairs_count(p), aoei_pairs_name(p), p, pair_text, pair_line, side_name, 0};
+    return (aoei_text_pairs){aoe_pairs_count(p), aoei_pairs_name(p), p, pair_text, pair_line, side_name, 1};
 }
 
 int aoei_pairs_check(const aoei_eval_model *e, const aoe_pairs *p, aoe_error *err) {

@@ -16,9 +16,10 @@ typedef struct aoei_text_pairs {
     /* Returns one text of a pair. side: 0 for the first text, 1 for the second text. */
     aoe_text (*text)(const void *source, size_t pair, size_t side);
     size_t (*line)(const void *source, size_t pair); /* returns the line number of a pair in the file */
-    const char *(*side_name)(size_t pair,
-                             size_t side); /* returns the name of a text for messages, such as its column; a static string */
-    int triplets; /* 1: pairs 2i and 2i + 1 have the same first text; if it is truncated, it is counted once */
+    /* Returns the name of a text for messages, such as its column; a static string. */
+    const char *(*side_name)(const void *source, size_t pair, size_t side);
+    size_t group; /* number of consecutive pairs that have the same first text, which is counted once if it is truncated; 1: all
+                     first texts are counted */
 } aoei_text_pairs;
 
 /* Checks that every text has at least one token. Errors: AOE_EFORMAT if a text has none; the message contains the file and
@@ -27,7 +28,7 @@ int aoei_text_pairs_check(const aoei_eval_model *e, const aoei_text_pairs *c, ao
 /* Computes the cosine of each pair, or its score if the model is a cross-encoder.
  * - cosine: [c->n] receives the cosines or scores
  * - *truncated: receives the number of texts that were truncated to the maximum length; a text that occurs in several pairs is
- *   counted once for each pair, except as described at aoei_text_pairs.triplets. For a cross-encoder, it is the number of pairs
+ *   counted once for each pair, except as described at aoei_text_pairs.group. For a cross-encoder, it is the number of pairs
  * - p: progress, counted in pairs; may be NULL
  * Errors: the model's errors, with the file and line in the message; AOE_ECANCELLED. */
 int aoei_cosines(const aoei_eval_model *e, const aoei_text_pairs *c, double *cosine, size_t *truncated, aoei_eval_progress *p,

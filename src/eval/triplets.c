@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Evaluates triplets: computes the fraction of triplets in which the cosine of query and positive is higher than the cosine of
- * query and negative. Triplet i is evaluated as two pairs: pair 2i (query, positive) and pair 2i + 1 (query, negative). The
- * query is embedded once.
+ * query and negative. A row with several negatives contains one triplet for each of them. A row is evaluated as pairs: (query,
+ * positive), followed by (query, negative) for each negative. Every text is embedded once.
  */
 #include "eval/triplets.h"
 
@@ -18,24 +18,27 @@
 /* A table that is evaluated. */
 typedef struct input {
     char *name;             /* name of the table in results; owned */
-    aoei_examples examples; /* triplets of the table, with three texts per example; owned */
+    aoei_examples examples; /* rows of the table; owned */
 } input;
 
 static aoe_text pair_text(const void *source, size_t pair, size_t side) {
     const aoei_examples *x = source;
-    return x->text[x->first[pair / 2 * x->roles + (side ? 1 + pair % 2 : 0)]];
+    const size_t pairs = x->roles - 1; /* of a row */
+    return x->text[x->first[pair / pairs * x->roles + (side ? 1 + pair % pairs : 0)]];
 }
 
 static size_t pair_line(const void *source, size_t pair) {
-    return ((const aoei_examples *)source)->line[pair / 2];
+    const aoei_examples *x = source;
+    return x->line[pair / (x->roles - 1)];
 }
 
-static const char *side_name(size_t pair, size_t side) {
-    return !side ? "query" : pair % 2 ? "negative" : "positive";
+static const char *side_name(const void *source, size_t pair, size_t side) {
+    const aoei_examples *x = source;
+    return !side ? "query" : pair % (x->roles - 1) ? "negative" : "positive";
 }
 
 static aoei_text_pairs pairs_of(const aoei_examples *x) {
-    return (aoei_text_pairs){2 * x->n, x->name, x, pair_text, pair_line, side_name, 1};
+    return (aoei_text_pairs){(x->roles - 1) * x->n, x->name, x, pair_text, pair_line, side_name, x->roles - 1};
 }
 
 static int load(input *in, const aoei_eval_model *e, const char *const *paths, size_t n, size_t i, const aoe_triplet_options *o,
@@ -51,26 +54,31 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
         return rc;
     rc = aoei_examples_read(&in->examples, t, AOE_EXAMPLES_TRIPLETS, 0, &table, err);
     aoei_table_close(t);
+    if (rc)
+        return rc;
     const aoei_text_pairs pairs = pairs_of(&in->examples);
-    return rc ? rc : aoei_text_pairs_check(e, &pairs, err);
+    return aoei_text_pairs_check(e, &pairs, err);
 }
 
 static void compute_metrics(aoe_triplet_result *r, const input *in, const double *cosine) {
     const aoei_examples *x = &in->examples;
-    *r = (aoe_triplet_result){.name = in->name, .triplets = x->n, .skipped = x->skipped};
+    *r = (aoe_triplet_result){.name = in->name, .triplets = x->n * (x->roles - 2), .skipped = x->skipped};
     for (size_t i = 0; i < x->n_texts; i++)
         r->empty += (size_t)aoei_text_is_empty(x->text[i]);
     size_t correct = 0, ties = 0;
     for (size_t i = 0; i < x->n; i++) {
-        correct += cosine[2 * i] > cosine[2 * i + 1];
-        ties += cosine[2 * i] == cosine[2 * i + 1];
-        r->positive_score += cosine[2 * i];
-        r->negative_score += cosine[2 * i + 1];
+        const double *row = cosine + i * (x->roles - 1);
+        for (size_t k = 1; k + 1 < x->roles; k++) {
+            correct += row[0] > row[k];
+            ties += row[0] == row[k];
+            r->negative_score += row[k];
+        }
+        r->positive_score += row[0];
     }
-    r->accuracy = (double)correct / (double)x->n;
-    r->ties = (double)ties / (double)x->n;
+    r->accuracy = (double)correct / (double)r->triplets;
+    r->ties = (double)ties / (double)r->triplets;
     r->positive_score /= (double)x->n;
-    r->negative_score /= (double)x->n;
+    r->negative_score /= (double)r->triplets;
 }
 
 static int evaluate(const aoei_eval_model *e, const input *in, aoe_triplet_result *r, aoei_eval_progress *p, aoe_error *err) {
@@ -98,7 +106,7 @@ int aoei_triplets_run(const aoei_eval_model *e, const char *const *paths, size_t
     int rc = 0;
     for (size_t i = 0; !rc && i < n_paths; i++) {
         rc = load(&in[i], e, paths, n_paths, i, o, err);
-        p.total += 2 * in[i].examples.n;
+        p.total += pairs_of(&in[i].examples).n;
     }
     for (size_t i = 0; !rc && i < n_paths; i++) {
         aoe_triplet_result result;

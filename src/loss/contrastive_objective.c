@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The objective of examples without labels. An example is a query with a positive text and optionally a negative text. The
- * objective consists of contrastive terms over the batch. If there are negatives, it also contains the cosine and angle terms:
- * the pair (query, positive) has label 1, and the pair (query, negative) has label 0.
+ * The objective of examples without labels. An example is a query with a positive text and any number of negative
+ * texts. The objective consists of contrastive terms over the batch. If there are negatives, it also contains the cosine and
+ * angle terms: the pair (query, positive) has label 1, and each pair (query, negative) has label 0.
  */
 #include "loss/contrastive_objective.h"
 
@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "loss/info_nce.h"
+#include "loss/objective.h"
 #include "loss/ranking_terms.h"
 #include "loss/example_sweep.h"
 
@@ -27,16 +28,16 @@ typedef struct state {
     aoei_info_nce contrastive;  /* contrastive term */
     aoei_unit_rows queries;     /* [B, D] unit vectors of the queries */
     aoei_unit_rows candidates;  /* [(arity - 1) B, D] unit vectors of the positives of all examples, followed by those of the
-                                   negatives of all examples */
-    aoei_ranking_terms ranking; /* cosine and angle terms, used only if there are negatives; pair 2i is query i with its
-                                   positive, and pair 2i + 1 is query i with its negative */
-    double *label;              /* [2B] labels of the pairs in `ranking` */
+                                   first negatives of all examples, the second negatives, and so on */
+    aoei_ranking_terms ranking; /* cosine and angle terms, used only if there are negatives; pair (arity - 1) i is query i with
+                                   its positive, and the next pairs are query i with its negatives */
+    double *label;              /* [(arity - 1) B] labels of the pairs in `ranking` */
 } state;
 
 /* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+ * computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
-    const size_t pairs = arity > NEGATIVE ? 2 * B : 0;
+    const size_t pairs = arity > NEGATIVE ? (arity - 1) * B : 0;
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
     aoei_unit_rows_lay_out(&p->queries, a, B, D);
@@ -49,7 +50,7 @@ static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
 size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity) {
     aoei_arena a;
     state p;
-    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MAX_VECTORS)
+    if (arity < 2 || B > SIZE_MAX / 64 / arity)
         return 0;
     aoei_arena_measure(&a);
     lay_out(&p, &a, B, D, arity);
@@ -58,10 +59,11 @@ size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity) {
 
 static int check_batch(const aoei_example_batch *b, aoe_error *err) {
     size_t size;
-    if (b->arity < 2 || b->arity > AOEI_MAX_VECTORS)
-        return aoei_fail(err, AOE_EARG,
-                         "examples of %zu vectors are not supported; use 2 (query, positive) or 3 (query, positive, negative)",
-                         b->arity);
+    if (b->arity < 2)
+        return aoei_fail(
+            err, AOE_EARG,
+            "examples of %zu vectors are not supported; use 2 (query, positive) or more (query, positive, negatives)",
+            b->arity);
     if (b->B == 0 || b->D == 0)
         return aoei_fail(err, AOE_EARG,
                          "the batch has %zu examples of vectors with %zu components; both numbers must be at least 1", b->B,
@@ -78,17 +80,15 @@ static int check_batch(const aoei_example_batch *b, aoe_error *err) {
 static void score_example(void *arg, size_t i, const double *v, double *g) {
     state *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;
-    const int negative = p->sweep.e.arity > NEGATIVE;
+    const size_t others = p->sweep.e.arity - POSITIVE;
     (void)g;
-    if (p->has_contrastive) {
+    if (p->has_contrastive)
         aoei_unit_rows_set(&p->queries, i, v);
-        aoei_unit_rows_set(&p->candidates, i, v + POSITIVE * D);
-        if (negative)
-            aoei_unit_rows_set(&p->candidates, B + i, v + NEGATIVE * D);
-    }
-    for (size_t n = 0; negative && n < 2; n++) {
-        aoei_ranking_terms_score(&p->ranking, 2 * i + n, v, v + (POSITIVE + n) * D, D);
-        p->label[2 * i + n] = n == 0;
+    for (size_t n = 0; p->has_contrastive && n < others; n++)
+        aoei_unit_rows_set(&p->candidates, n * B + i, v + (POSITIVE + n) * D);
+    for (size_t n = 0; others > 1 && n < others; n++) {
+        aoei_ranking_terms_score(&p->ranking, others * i + n, v, v + (POSITIVE + n) * D, D);
+        p->label[others * i + n] = n == 0;
     }
 }
 
@@ -111,7 +111,7 @@ static void compute_losses(state *p, int with_grad, aoe_objective_result *result
     if (o->w_ibn > 0.0)
         result->contrastive += o->w_ibn / 2.0 * query_loss(p, B, o->w_ibn / 2.0, with_grad);
     if (o->w_cln > 0.0)
-        result->contrastive += o->w_cln / 2.0 * query_loss(p, 2 * B, o->w_cln / 2.0, with_grad);
+        result->contrastive += o->w_cln / 2.0 * query_loss(p, (p->sweep.e.arity - POSITIVE) * B, o->w_cln / 2.0, with_grad);
     aoei_ranking_terms_loss(&p->ranking, p->label, with_grad, result);
     result->total = result->contrastive + o->w_cosine * result->cosine + o->w_angle * result->angle;
 }
@@ -120,28 +120,25 @@ static void compute_losses(state *p, int with_grad, aoe_objective_result *result
 static void example_gradient(void *arg, size_t i, const double *v, double *g) {
     const state *p = arg;
     const size_t D = p->sweep.e.D, B = p->sweep.e.n;
-    const int negative = p->sweep.e.arity > NEGATIVE;
-    if (p->has_contrastive) {
+    const size_t others = p->sweep.e.arity - POSITIVE;
+    if (p->has_contrastive)
         aoei_unit_rows_grad(&p->queries, i, 1.0, g);
-        aoei_unit_rows_grad(&p->candidates, i, 1.0, g + POSITIVE * D);
-        if (negative)
-            aoei_unit_rows_grad(&p->candidates, B + i, 1.0, g + NEGATIVE * D);
-    }
-    for (size_t n = 0; negative && n < 2; n++) {
+    for (size_t n = 0; p->has_contrastive && n < others; n++)
+        aoei_unit_rows_grad(&p->candidates, n * B + i, 1.0, g + (POSITIVE + n) * D);
+    for (size_t n = 0; others > 1 && n < others; n++) {
         const size_t other = (POSITIVE + n) * D;
-        aoei_ranking_terms_cosine_grad(&p->ranking, 2 * i + n, v, v + other, D, g, g + other);
-        aoei_ranking_terms_angle_grad(&p->ranking, 2 * i + n, v, v + other, D, g, g + other);
+        aoei_ranking_terms_cosine_grad(&p->ranking, others * i + n, v, v + other, D, g, g + other);
+        aoei_ranking_terms_angle_grad(&p->ranking, others * i + n, v, v + other, D, g, g + other);
     }
 }
 
 static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
-    static const char *const names[] = {"query", "positive", "negative"};
     const size_t B = p->sweep.e.n;
     size_t i = aoei_sweep_read(&p->sweep, ctx, score_example, p);
     if (i < B)
         return aoei_fail(err, AOE_ENUMERIC,
                          "example %zu: the vector of the %s is not finite; check the weights and the learning rate", i,
-                         names[aoei_sweep_nonfinite_vector(&p->sweep, i)]);
+                         aoei_text_role(aoei_sweep_nonfinite_vector(&p->sweep, i)));
     compute_losses(p, with_grad, result);
     if (!isfinite(result->total))
         return aoei_fail(err, AOE_ENUMERIC,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The objective of examples without labels. An example is a query with a positive text and optionally a negative text.
+ * The objective of examples without labels. An example is a query with a positive text and any number of negative
+ * texts.
  */
 #ifndef AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
 #define AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
@@ -9,7 +10,7 @@
 #include "base/context.h"
 
 /* Returns the size in bytes of the workspace for batches of up to B examples. Returns 0 if the size overflows, or if the arity
- * is neither 2 nor 3. The size does not decrease if an argument increases. */
+ * is below 2. The size does not decrease if an argument increases. */
 size_t aoei_contrastive_objective_workspace(size_t B, size_t D, size_t arity);
 
 /* Computes the result of aoe_contrastive (aoe.h) without allocating memory. The workspace must be aligned to AOEI_ALIGN. If ctx

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "loss/example_sweep.h"
 #include "loss/info_nce.h"
+#include "loss/objective.h"
 
 enum { QUERY, POSITIVE };
 
@@ -33,7 +34,7 @@ typedef struct state {
 } state;
 
 /* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+ * computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity, size_t guide_dims) {
     const size_t guided = guide_dims ? B : 0;
     *p = (state){0};
@@ -50,7 +51,7 @@ static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity, s
 size_t aoei_direction_objective_workspace(size_t B, size_t D, size_t arity, size_t guide_dims) {
     aoei_arena a;
     state p;
-    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MAX_VECTORS)
+    if (arity < 2 || B > SIZE_MAX / 64 / arity)
         return 0;
     aoei_arena_measure(&a);
     lay_out(&p, &a, B, D, arity, guide_dims);
@@ -71,9 +72,9 @@ static int check(const aoei_direction_options *o, const aoei_example_batch *b, a
         return aoei_fail(err, AOE_EARG,
                          "the weight %g must be finite and at least 0, and the temperature %g must be finite and above 0",
                          o->weight, o->tau);
-    if (b->B == 0 || b->D == 0 || b->arity < 2 || b->arity > AOEI_MAX_VECTORS)
+    if (b->B == 0 || b->D == 0 || b->arity < 2)
         return aoei_fail(err, AOE_EARG,
-                         "the batch has %zu examples of %zu vectors with %zu components; examples must have 2 or 3 vectors",
+                         "the batch has %zu examples of %zu vectors with %zu components; examples must have at least 2 vectors",
                          b->B, b->arity, b->D);
     return 0;
 }
@@ -184,13 +185,12 @@ static double compute_loss(state *p, int with_grad) {
 }
 
 static int run(state *p, int with_grad, const aoe_context *ctx, aoe_objective_result *result, aoe_error *err) {
-    static const char *const names[] = {"query", "positive", "negative"};
     const size_t B = p->sweep.e.n;
     size_t i = aoei_sweep_read(&p->sweep, ctx, store_example, p);
     if (i < B)
         return aoei_fail(err, AOE_ENUMERIC,
                          "example %zu: the vector of the %s is not finite; check the weights and the learning rate", i,
-                         names[aoei_sweep_nonfinite_vector(&p->sweep, i)]);
+                         aoei_text_role(aoei_sweep_nonfinite_vector(&p->sweep, i)));
     if (p->o->guide)
         read_guide(p);
     result->positive_pairs = B;

@@ -35,7 +35,7 @@ typedef struct aoei_direction_options {
 } aoei_direction_options;
 
 /* Returns the size in bytes of the workspace for batches of up to B examples, with a guide whose vectors have up to guide_dims
- * components (0: no guide). Returns 0 if the size overflows, or if the arity is neither 2 nor 3. The size does not decrease if
+ * components (0: no guide). Returns 0 if the size overflows, or if the arity is below 2. The size does not decrease if
  * an argument increases. */
 size_t aoei_direction_objective_workspace(size_t B, size_t D, size_t arity, size_t guide_dims);
 

@@ -26,7 +26,7 @@ typedef struct state {
 } state;
 
 /* Allocates all arrays of *p in the arena. If the arena is a measuring arena (base/arena.h), only the size of the workspace is
- * computed. The callers check that B <= SIZE_MAX / 64, so sizes such as 4 B cannot overflow. */
+ * computed. The callers check that B <= SIZE_MAX / 64 / arity, so sizes such as 4 arity B cannot overflow. */
 static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
     *p = (state){0};
     aoei_sweep_lay_out(&p->sweep, a, B, arity, D);
@@ -37,7 +37,7 @@ static void lay_out(state *p, aoei_arena *a, size_t B, size_t D, size_t arity) {
 size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity) {
     aoei_arena a;
     state p;
-    if (B > SIZE_MAX / 64 || arity < 2 || arity > AOEI_MAX_VECTORS)
+    if (arity < 2 || B > SIZE_MAX / 64 / arity)
         return 0;
     aoei_arena_measure(&a);
     lay_out(&p, &a, B, D, arity);

@@ -22,7 +22,7 @@ typedef struct aoei_distill {
 } aoei_distill;
 
 /* Returns the size in bytes of the workspace for batches of up to B examples. Returns 0 if the size overflows, or if the arity
- * is neither 2 nor 3. The size does not decrease if an argument increases. */
+ * is below 2. The size does not decrease if an argument increases. */
 size_t aoei_distill_objective_workspace(size_t B, size_t D, size_t arity);
 
 /* Sets result->teacher to the loss of the term, and adds weight * result->teacher to result->total. If the batch has a

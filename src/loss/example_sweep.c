@@ -38,10 +38,15 @@ static size_t first_of_ranges(const aoei_sweep *s) {
     return s->e.n;
 }
 
+/* Returns the offset in elements of vector a of example i from the pointer a > 0 of `v`, `v64`, `grad` or `grad64`. */
+static size_t offset(const aoei_vector_examples *e, size_t i, size_t a) {
+    return i * e->stride + (a > 1 ? (a - 1) * e->D : 0);
+}
+
 /* Copies vector a of example i to out[D] as float64. Returns 1 if all values are finite, otherwise 0. */
 static int read_vector(const aoei_vector_examples *e, size_t i, size_t a, double *out) {
-    const float *f32 = e->v[a] ? e->v[a] + i * e->stride : NULL;
-    const double *f64 = e->v64[a] ? e->v64[a] + i * e->stride : NULL;
+    const float *f32 = e->v[a > 0] ? e->v[a > 0] + offset(e, i, a) : NULL;
+    const double *f64 = e->v64[a > 0] ? e->v64[a > 0] + offset(e, i, a) : NULL;
     int finite = 1;
     assert(f64 || f32);
     for (size_t k = 0; k < e->D; k++) {
@@ -60,8 +65,8 @@ static int read_example(const aoei_vector_examples *e, size_t i, double *v) {
 
 /* Stores g[D] as the gradient of vector a of example i. Returns 1 if all stored values are finite, otherwise 0. */
 static int write_vector(const aoei_vector_examples *e, size_t i, size_t a, const double *g) {
-    float *f32 = e->grad[a] ? e->grad[a] + i * e->stride : NULL;
-    double *f64 = e->grad64[a] ? e->grad64[a] + i * e->stride : NULL;
+    float *f32 = e->grad[a > 0] ? e->grad[a > 0] + offset(e, i, a) : NULL;
+    double *f64 = e->grad64[a > 0] ? e->grad64[a > 0] + offset(e, i, a) : NULL;
     int finite = 1;
     assert(f64 || f32);
     for (size_t k = 0; k < e->D; k++) {
@@ -79,7 +84,8 @@ static void start_gradient(const aoei_vector_examples *e, size_t i, double *g) {
     memset(g, 0, e->arity * e->D * sizeof *g);
     for (size_t a = 0; e->add && a < e->arity; a++)
         for (size_t k = 0; k < e->D; k++)
-            g[a * e->D + k] = e->grad64[a] ? e->grad64[a][i * e->stride + k] : (double)e->grad[a][i * e->stride + k];
+            g[a * e->D + k] =
+                e->grad64[a > 0] ? e->grad64[a > 0][offset(e, i, a) + k] : (double)e->grad[a > 0][offset(e, i, a) + k];
 }
 
 static int write_example(const aoei_vector_examples *e, size_t i, const double *g) {

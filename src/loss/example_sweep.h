@@ -12,21 +12,19 @@
 #include "base/arena.h"
 #include "base/context.h"
 
-enum { AOEI_MAX_VECTORS = 3 /* maximum number of vectors per example */ };
-
-/* A batch of n examples with `arity` vectors each. Vector a of example i starts at v[a] + i * stride. Either the first `arity`
- * pointers of v or those of v64 are set. The gradients are stored in `grad` if v is set, and in `grad64` if v64 is set. All
- * pointers are borrowed. */
+/* A batch of n examples with `arity` vectors each. Vector 0 of example i starts at v[0] + i * stride, and vector a > 0 at
+ * v[1] + (a - 1) * D + i * stride. Either the pointers of v or those of v64 are set; if arity is 1, the second pointer is
+ * unused. The gradients are stored in `grad` if v is set, and in `grad64` if v64 is set. All pointers are borrowed. */
 typedef struct aoei_vector_examples {
-    size_t n;                         /* number of examples */
-    size_t arity;                     /* vectors per example */
-    size_t D;                         /* components per vector */
-    size_t stride;                    /* distance in elements between vector a of an example and vector a of the next example */
-    const float *v[AOEI_MAX_VECTORS]; /* float32 vectors of the first example; NULL if v64 is set */
-    const double *v64[AOEI_MAX_VECTORS]; /* float64 vectors of the first example; NULL if v is set */
-    float *grad[AOEI_MAX_VECTORS];       /* float32 gradients of the first example; NULL: gradients are not stored */
-    double *grad64[AOEI_MAX_VECTORS];    /* float64 gradients of the first example; NULL: gradients are not stored */
-    int add;                             /* 1: gradients are added to the stored gradients; 0: gradients are overwritten */
+    size_t n;             /* number of examples */
+    size_t arity;         /* vectors per example */
+    size_t D;             /* components per vector */
+    size_t stride;        /* distance in elements between vector a of an example and vector a of the next example */
+    const float *v[2];    /* float32 vectors of the first example; NULL if v64 is set */
+    const double *v64[2]; /* float64 vectors of the first example; NULL if v is set */
+    float *grad[2];       /* float32 gradients of the first example; NULL: gradients are not stored */
+    double *grad64[2];    /* float64 gradients of the first example; NULL: gradients are not stored */
+    int add;              /* 1: gradients are added to the stored gradients; 0: gradients are overwritten */
 } aoei_vector_examples;
 
 /* A function that a sweep calls for example i. v[arity, D] contains the vectors of the example. In a writing sweep, the

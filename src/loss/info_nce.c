@@ -5,10 +5,11 @@
  *     B L       = sum_i (log sum_j exp(S_ij) - S_ii)       (sum over the candidates of all blocks; S_ii: first block)
  *     B dL/da_i = sum_j (p_ij - T_ij) t_j / tau            (for each block)
  *     B dL/dt_j = sum_i (p_ij - T_ij) a_i / tau            (for each block)
- * Before the softmax, `hard_negative` is added to the score of example i with its own negative, which is candidate B + i of the
- * first block, and the score of every candidate that is left out is set to LEFT_OUT. A strip contains complete rows of scores.
- * The factors (p_ij - T_ij), which both gradients contain, therefore overwrite the scores. All sums are accumulated in a fixed
- * order, so the result depends neither on the number of threads nor on the size of the strips.
+ * Before the softmax, `hard_negative` is added to the score of example i with each of its own negatives, which are the
+ * candidates B + i, 2B + i, ... of the first block, and the score of every candidate that is left out is set to LEFT_OUT. A
+ * strip contains complete rows of scores. The factors (p_ij - T_ij), which both gradients contain, therefore overwrite the
+ * scores. All sums are accumulated in a fixed order, so the result depends neither on the number of threads nor on the size of
+ * the strips.
  */
 #include "loss/info_nce.h"
 
@@ -146,8 +147,8 @@ static void softmax_task(void *arg, size_t task, size_t worker) {
         weight[r] = c->scale;
         if (c->block[0].guide_candidates)
             c->row_left_out[c->from + row + r] = count_left_out(c, row + r);
-        if (c->hard_negative != 0.0 && c->block[0].M > c->B)
-            *score_at(c, row + r, c->B + c->from + row + r) += c->hard_negative * c->tau;
+        for (size_t own = c->B; c->hard_negative != 0.0 && own < c->block[0].M; own += c->B)
+            *score_at(c, row + r, own + c->from + row + r) += c->hard_negative * c->tau;
     }
     for (size_t k = 0; k < c->n_blocks; k++)
         for (size_t column = 0; column < c->block[k].M; column += BLOCK) {

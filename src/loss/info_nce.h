@@ -36,8 +36,9 @@ typedef struct aoei_nce_block {
 typedef struct aoei_info_nce {
     const aoe_context *ctx;  /* threads and kernels; borrowed; set by the caller */
     double tau;              /* temperature (divisor of the cosines); set by the caller */
-    double hard_negative;    /* number that is added to the score of example i with candidate B + i of the first block, its own
-                                negative, after the division by tau; unused if the block has no negatives; set by the caller */
+    double hard_negative;    /* number that is added to the score of example i with the candidates B + i, 2B + i, ... of the
+                                first block, its own negatives, after the division by tau; unused if the block has no negatives;
+                                set by the caller */
     const double *threshold; /* [B] threshold of each example for blocks with a guide, otherwise not used; borrowed; set by the
                                 caller */
     double *row_loss;        /* [B] loss of each example */

@@ -34,7 +34,7 @@ void aoe_objective_options_defaults(aoe_objective_options *o) {
 
 aoei_vector_examples aoei_example_vectors(const aoei_example_batch *b) {
     aoei_vector_examples e = {.n = b->B, .arity = b->arity, .D = b->D, .stride = b->arity * b->D};
-    for (size_t a = 0; a < b->arity && a < AOEI_MAX_VECTORS; a++) {
+    for (size_t a = 0; a < b->arity && a < 2; a++) {
         const size_t at = a * b->D;
         e.v[a] = b->v ? b->v + at : NULL;
         e.v64[a] = b->v64 ? b->v64 + at : NULL;
@@ -42,6 +42,10 @@ aoei_vector_examples aoei_example_vectors(const aoei_example_batch *b) {
         e.grad64[a] = b->grad64 ? b->grad64 + at : NULL;
     }
     return e;
+}
+
+const char *aoei_text_role(size_t number) {
+    return number == 0 ? "query" : number == 1 ? "positive" : "negative";
 }
 
 static int check_term(const char *name, double weight, double tau, aoe_error *err) {

@@ -12,8 +12,9 @@
 #include "table/table.h"
 
 /* Selects the columns of t for a kind of examples. After this call, aoei_row.field[i] is the value for the i-th role of the
- * kind; aoe_example_kind lists the roles. columns: "role=name,...", or NULL. A role that `columns` does not contain uses its
- * recognized names. Errors:
+ * kind; aoe_example_kind lists the roles. The last role of triplets may have several columns, one per negative. columns:
+ * "role=name,...", or NULL. A role that `columns` does not contain uses its recognized names; the role "ignore" names columns
+ * that are not used. Errors:
  * - AOE_EARG if `columns` is malformed, or contains an unknown role or one role twice
  * - AOE_EFORMAT if the table has no column for a role, or several columns with the selected name; the message lists the
  *   recognized names and the columns of the table
@@ -23,8 +24,19 @@ int aoei_columns_select(aoei_table *t, aoe_example_kind kind, const char *column
  * aoei_columns_select. */
 int aoei_columns_select_pair(aoei_table *t, const char *columns, aoe_error *err);
 /* Detects the kind of examples from the columns of t. Sets *kind to the first of these kinds for which t has all columns:
- * labeled pairs, triplets, positives. Errors: AOE_EFORMAT if t does not have all columns of any of these kinds. */
+ * labeled pairs, triplets, positives. If the texts of labeled pairs are the query and the positive of triplets, the kind is
+ * triplets. Errors: AOE_EFORMAT if t does not have all columns of any of these kinds. */
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err);
+
+/* Detects the kind as aoei_columns_detect does. If the kind is positives or triplets, and a column that is not used looks like
+ * labels, scores or negatives (column_names.h), also fails with AOE_EFORMAT. A column that `columns` ignores (ignore=NAME) is
+ * accepted. The keys of a .jsonl file that appear only after its first row are checked while the rows are read. */
+int aoei_columns_detect_used(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err);
+/* Logs, for the log of the table's options, which columns of t are used for which role, and which columns are not used. A .txt
+ * file has no columns and is not logged. Call this function once per table, after its columns are selected. roles: [n] name of
+ * the role of each selected column; the last name also applies to further columns. */
+void aoei_columns_log_roles(aoei_table *t, const char *const *roles, size_t n);
+void aoei_columns_log(aoei_table *t, aoe_example_kind kind); /* the same with the roles of a kind */
 
 /* Returns the number of columns with exactly this name. If there is no such column, returns 1 if exactly one column has this
  * name when the case of ASCII letters is ignored, and 0 otherwise. If the result is not 0, *index is set to the first column

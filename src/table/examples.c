@@ -3,15 +3,21 @@
  */
 #include "table/examples.h"
 
+#include <math.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "table/column_names.h"
 #include "table/labels.h"
 
-enum { MAX_ROLES = 3, LABEL = 2 /* index of the role "label" in labeled pairs, which have the roles text1, text2 and label */ };
+enum {
+    NEGATIVE = 2 /* index of the first negative of triplets */,
+    LABEL = 2 /* index of the role "label" in labeled pairs, which have the roles text1, text2 and label */
+};
 
 int aoei_examples_create(aoei_examples *e, const char *name, aoe_example_kind kind, aoe_error *err) {
     *e = (aoei_examples){.kind = kind, .roles = kind == AOE_EXAMPLES_TRIPLETS ? 3 : kind == AOE_EXAMPLES_TEXTS ? 1 : 2};
@@ -79,7 +85,13 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
     if (kind == AOEI_LABEL_NOT_FINITE)
         aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': '%s' is too large; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
                   column, value);
-    else if (f->kind == AOEI_FIELD_OTHER || f->kind == AOEI_FIELD_LIST)
+    else if (f->kind == AOEI_FIELD_LIST)
+        aoei_fail(
+            err, AOE_EFORMAT,
+            "%s:%zu: column '%s': the label is a list; write one row for each text of the list, with its own label, or set "
+            "options.skip_bad_rows",
+            aoei_table_name(t), row->line, column);
+    else if (f->kind == AOEI_FIELD_OTHER)
         aoei_fail(err, AOE_EFORMAT,
                   "%s:%zu: column '%s': the label is neither a number, a name nor a boolean; " AOEI_ROW_REMEDY,
                   aoei_table_name(t), row->line, column);
@@ -148,7 +160,87 @@ typedef struct reader {
     int lists;       /* 1: a JSON array of strings is a list of alternative texts; 0: a row with a JSON array is bad */
     aoe_text *texts; /* [capacity] texts of the current row; array owned */
     size_t capacity; /* allocated elements of `texts` */
+    size_t *count;   /* [count_capacity] number of texts of each role of the current row; array owned */
+    size_t count_capacity;
+    size_t columns;         /* number of selected columns with texts */
+    size_t first_line;      /* line of the first example */
+    int are_nli_columns;    /* 1: the columns have the names of data of natural language inference */
+    int has_two, has_other; /* 1: a label is 2; 1: a label is none of -1, 0, 1 and 2 */
 } reader;
+
+/* Returns 1 if the elements of a list in selected column i are negatives of their own. */
+static int is_negatives_list(const reader *r, const aoei_examples *e, size_t i) {
+    return e->kind == AOE_EXAMPLES_TRIPLETS && i >= NEGATIVE && aoei_is_negatives_list(aoei_table_selected(r->t, i)) &&
+           !(r->o->columns && strstr(r->o->columns, "negative="));
+}
+
+/* Fails because the number of negatives of a row differs from that of the first row. Returns AOEI_BAD_ROW. */
+static int fail_negatives(const reader *r, const aoei_examples *e, const aoei_row *row, size_t n, aoe_error *err) {
+    size_t i = NEGATIVE;
+    char column[AOEI_EXCERPT];
+    while (i + 1 < r->columns && !is_negatives_list(r, e, i))
+        i++;
+    aoei_excerpt(column, aoei_table_selected(r->t, i));
+    aoei_fail(err, AOE_EFORMAT,
+              "%s:%zu: column '%s': the row has %zu negatives, but line %zu has %zu; give every row the same number, set "
+              "options.columns to negative=%s to draw one of them in each epoch, or set options.skip_bad_rows",
+              e->name, row->line, column, n - NEGATIVE, r->first_line, e->roles - NEGATIVE, column);
+    return AOEI_BAD_ROW;
+}
+
+/* Reads the texts of a row. Sets r->texts, r->count and *n, the number of roles. */
+static int read_texts(reader *r, const aoei_examples *e, const aoei_row *row, size_t *n, aoe_error *err) {
+    size_t texts = 0;
+    *n = 0;
+    for (size_t i = 0; i < r->columns; i++) {
+        const size_t before = texts;
+        const int spread = is_negatives_list(r, e, i);
+        const int rc = read_role(r->t, row, i, r->lists || spread, r->o->allow_empty, &r->texts, &r->capacity, &texts, err);
+        if (rc)
+            return rc;
+        for (size_t k = 0; k < (spread ? texts - before : 1); k++) {
+            if (aoei_grow((void **)&r->count, &r->count_capacity, *n, sizeof *r->count))
+                return aoei_fail_nomem(err, (*n + 1) * sizeof *r->count);
+            r->count[(*n)++] = spread ? 1 : texts - before;
+        }
+    }
+    return 0;
+}
+
+/* Records if the value of a label is 2, and if it is not a class of natural language inference. */
+static void record_class(reader *r, const aoei_field *label, double value) {
+    double number;
+    if (label->kind != AOEI_FIELD_NUMBER && aoei_number_of(label->text, &number) != AOEI_LABEL_VALUE)
+        r->has_other = 1;
+    r->has_two |= value >= 2 && value <= 2;
+    r->has_other |= !(value >= -1 && value <= 2 && value <= floor(value));
+}
+
+/* Returns 1 if the selected column i has one of these names. */
+static int is_named(const aoei_table *t, size_t i, const char *a, const char *b, const char *c) {
+    const aoe_text name = aoei_table_selected(t, i);
+    const char *const names[] = {a, b, c};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (names[k] && name.len == strlen(names[k]) && !strncasecmp(name.data, names[k], name.len))
+            return 1;
+    return 0;
+}
+
+static int are_nli_columns(const aoei_table *t) {
+    return is_named(t, LABEL, "label", "labels", "gold_label") &&
+           ((is_named(t, 0, "premise", NULL, NULL) && is_named(t, 1, "hypothesis", NULL, NULL)) ||
+            (is_named(t, 0, "sentence1", NULL, NULL) && is_named(t, 1, "sentence2", NULL, NULL)));
+}
+
+int aoei_examples_check_scores(const aoei_examples *e, aoe_error *err) {
+    return !e->are_classes
+               ? 0
+               : aoei_fail(err, AOE_EFORMAT,
+                           "%s: all labels are integers up to 2, as the classes of natural language inference (0 entailment, 1 "
+                           "neutral, 2 contradiction), of which 2 would be the most similar; set options.label_map to "
+                           "0=1,1=0.5,2=0,-1=drop, or for scores to 2=2",
+                           e->name);
+}
 
 /* Adds the example of a row. If options.label_map maps the row's label to "drop", the row is only counted; its texts are not
  * checked. Returns 0, AOEI_BAD_ROW or an error. */
@@ -162,16 +254,18 @@ static int add_row(aoei_examples *e, reader *r, const aoei_row *row, aoe_error *
         }
         if (kind != AOEI_LABEL_VALUE)
             return bad_label(r->t, row, kind, err);
+        record_class(r, &row->field[LABEL], label);
     }
-    size_t count[MAX_ROLES] = {0}, n = 0;
-    for (size_t role = 0; role < e->roles; role++) {
-        const size_t before = n;
-        const int rc = read_role(r->t, row, role, r->lists, r->o->allow_empty, &r->texts, &r->capacity, &n, err);
-        if (rc)
-            return rc;
-        count[role] = n - before;
+    size_t n;
+    const int rc = read_texts(r, e, row, &n, err);
+    if (rc)
+        return rc;
+    if (e->n == 0) {
+        e->roles = n;
+        r->first_line = row->line;
     }
-    return aoei_examples_append(e, r->texts, count, label, row->line, err);
+    return n == e->roles ? aoei_examples_append(e, r->texts, r->count, label, row->line, err)
+                         : fail_negatives(r, e, row, n, err);
 }
 
 /* Fails because no example was read. The message contains the numbers of bad and dropped rows, or says that the table has no
@@ -218,13 +312,19 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, i
     *e = (aoei_examples){0};
     int rc = aoei_columns_select(t, kind, r.o->columns, err);
     if (!rc)
+        aoei_columns_log(t, kind);
+    r.columns = aoei_table_selected_count(t) - (kind == AOE_EXAMPLES_PAIRS);
+    r.are_nli_columns = !rc && kind == AOE_EXAMPLES_PAIRS && are_nli_columns(t);
+    if (!rc)
         rc = aoei_labels_create(&r.labels, r.o, err);
     if (!rc)
         rc = aoei_examples_create(e, aoei_table_name(t), kind, err);
     if (!rc)
         rc = read_rows(e, &r, err);
+    e->are_classes = r.are_nli_columns && r.has_two && !r.has_other && !aoei_labels_map_number(&r.labels, 2);
     aoei_labels_free(&r.labels);
     aoei_free(r.texts);
+    aoei_free(r.count);
     return rc;
 }
 
@@ -238,7 +338,7 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind
         return rc;
     aoe_example_kind found = kind;
     if (kind == AOE_EXAMPLES_AUTO)
-        rc = aoei_columns_detect(&found, t, o ? o->columns : NULL, err);
+        rc = aoei_columns_detect_used(&found, t, o ? o->columns : NULL, err);
     if (!rc)
         rc = aoei_examples_read(e, t, found, 1, o, err);
     aoei_table_close(t);

@@ -18,7 +18,8 @@ typedef struct aoei_examples {
     char *name; /* file name for messages, owned */
     aoe_example_kind kind;
     size_t n;     /* number of examples */
-    size_t roles; /* number of text roles of each example: 3 for triplets, 1 for texts, 2 for other kinds */
+    size_t roles; /* number of text roles of each example: 1 for texts, 2 for pairs and positives, 2 plus the number of
+                     negatives for triplets */
     aoe_text
         *text; /* [n_texts] all texts, sorted by example, then role, then alternative; array owned, the bytes are in `bytes` */
     size_t *first; /* [n * roles + 1] first[i * roles + r] is the index in `text` of the first alternative of role r of example
@@ -30,11 +31,13 @@ typedef struct aoei_examples {
     size_t skipped;     /* number of bad rows that were skipped */
     int ignores_labels; /* 1: plain texts were read from a table of labeled pairs, whose labels are not used */
     size_t dropped;     /* number of rows that were dropped because options.label_map maps their label to "drop" */
+    int are_classes;    /* 1: the labels seem to be classes of natural language inference (aoei_examples_check_scores) */
     size_t text_capacity, first_capacity, label_capacity, line_capacity; /* allocated elements of the arrays */
     aoei_chunks bytes;                                                   /* bytes of the texts, owned */
 } aoei_examples;
 
-/* Creates an empty set of examples. name is copied. The caller calls aoei_examples_free even if this function fails. */
+/* Creates an empty set of examples with the smallest number of roles of its kind. name is copied. The caller calls
+ * aoei_examples_free even if this function fails. */
 int aoei_examples_create(aoei_examples *e, const char *name, aoe_example_kind kind, aoe_error *err);
 void aoei_examples_free(aoei_examples *e); /* accepts a zeroed struct */
 /* Appends an example with copies of its texts. texts: all texts of the example, sorted by role. count: [roles] number of
@@ -42,14 +45,21 @@ void aoei_examples_free(aoei_examples *e); /* accepts a zeroed struct */
 int aoei_examples_append(aoei_examples *e, const aoe_text *texts, const size_t *count, double label, size_t line,
                          aoe_error *err);
 /* Reads all rows of an open table, which the caller closes. lists: 1 if a JSON array of strings is a list of alternative texts;
- * 0 if a row with a JSON array is bad. o: options, of which only columns, label_map, skip_bad_rows and allow_empty are used; or
- * NULL. The caller calls aoei_examples_free even if this function fails. Errors: AOE_EFORMAT; the message contains the file,
- * line and column. */
+ * 0 if a row with a JSON array is bad. A JSON array in a column such as negatives (aoei_is_negatives_list) contains the
+ * negatives of the row, unless options.columns names the column. o: options, of which only columns, label_map, skip_bad_rows
+ * and allow_empty are used; or NULL. The caller calls aoei_examples_free even if this function fails. Errors: AOE_EFORMAT; the
+ * message contains the file, line and column. */
 int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, int lists, const aoe_table_options *o,
                        aoe_error *err);
 /* Opens a file and reads its examples with aoei_examples_read; lists of alternative texts are allowed. If kind is
  * AOE_EXAMPLES_AUTO, the columns of the file determine the kind. */
 int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind, const aoe_table_options *o, aoe_error *err);
+
+/* Fails with AOE_EFORMAT if the labels of labeled pairs, which the caller uses as scores, seem to be classes of natural
+ * language inference: the texts have the column names premise and hypothesis, or sentence1 and sentence2, the column of the
+ * labels is named label, labels or gold_label, all labels are the integers -1, 0, 1 or 2, at least one is 2, and
+ * options.label_map does not contain 2. */
+int aoei_examples_check_scores(const aoei_examples *e, aoe_error *err);
 
 /* Reads the label of the labeled pair in a line of a file again, for messages. Copies its beginning to `name` and returns 1 if
  * the label is a name, such as "neutral". Returns 0 if it is a number, if there is no such line, or if the file is not a

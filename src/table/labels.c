@@ -79,6 +79,13 @@ int aoei_labels_create(aoei_labels *m, const aoe_table_options *o, aoe_error *er
     return rc;
 }
 
+int aoei_labels_map_number(const aoei_labels *m, double number) {
+    for (size_t i = 0; i < m->n; i++)
+        if (m->rule[i].numeric && m->rule[i].number <= number && m->rule[i].number >= number)
+            return 1;
+    return 0;
+}
+
 void aoei_labels_free(aoei_labels *m) {
     for (size_t i = 0; i < m->n; i++)
         aoei_free((char *)m->rule[i].name.data);

@@ -31,6 +31,8 @@ typedef struct aoei_labels {
 /* Creates the rules from the predefined names and the label map in the options o, of which only label_map and decimal_comma are
  * used. Errors: AOE_EARG (the message quotes the invalid part of the map), AOE_ENOMEM. */
 int aoei_labels_create(aoei_labels *m, const aoe_table_options *o, aoe_error *err);
+/* Returns 1 if a rule applies to this number. */
+int aoei_labels_map_number(const aoei_labels *m, double number);
 void aoei_labels_free(aoei_labels *m); /* accepts a zeroed struct */
 
 typedef enum aoei_label {

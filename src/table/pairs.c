@@ -49,7 +49,9 @@ int aoei_pairs_read(aoe_pairs **out, aoei_table *t, const aoe_table_options *o, 
     aoe_pairs *p = aoei_calloc(1, sizeof *p);
     if (!p)
         return aoei_fail_nomem(err, sizeof *p);
-    const int rc = aoei_examples_read(&p->examples, t, AOE_EXAMPLES_PAIRS, 0, o, err);
+    int rc = aoei_examples_read(&p->examples, t, AOE_EXAMPLES_PAIRS, 0, o, err);
+    if (!rc && !(o && o->classes))
+        rc = aoei_examples_check_scores(&p->examples, err);
     if (rc)
         aoe_pairs_free(p);
     else

@@ -21,6 +21,7 @@
 #include "table/quotes.h"
 
 enum {
+    MAX_LATE = 16, /* maximum number of keys that are collected although the first row does not have them */
     MAX_BAD_ROWS =
         100 /* maximum number of bad rows before the first valid row of a .jsonl file; with more bad rows, opening fails */
 };
@@ -56,6 +57,13 @@ struct aoei_table {
     bad_row *bad;       /* [n_bad] bad rows before the first valid row of a .jsonl file, owned */
     /* n_bad: number of elements of `bad`; next_bad: index of the element to return next; bad_capacity: allocated elements */
     size_t n_bad, next_bad, bad_capacity;
+    /* Keys of a .jsonl file that its first row does not have. */
+    int logs_keys;        /* 1: such keys are collected and logged at the end of the file */
+    aoei_key_fn refuse;   /* keys for which aoei_table_next fails; NULL: none */
+    const char *columns;  /* second argument of refuse; borrowed */
+    char *late[MAX_LATE]; /* [n_late] collected keys; owned */
+    size_t n_late;
+    aoei_log log;       /* receives notes */
     size_t line;        /* line number of the current row */
     aoe_text bytes;     /* bytes of the current row, borrowed from `lines` or `csv` */
     aoei_buffer header; /* bytes of the header, owned */
@@ -172,6 +180,56 @@ static int next_object(aoei_table *t, aoe_error *err) {
     t->object_pending = 0;
     t->line = t->object_line;
     return 1;
+}
+
+static int is_column(const aoei_table *t, const char *key, size_t likely) {
+    if (likely < t->n_columns && !strcmp(key, t->column[likely].data))
+        return 1;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (!strcmp(key, t->column[i].data))
+            return 1;
+    return 0;
+}
+
+/* Checks the keys of t->json.object that the first row does not have, and collects them. */
+static int check_keys(aoei_table *t, aoe_error *err) {
+    const char *key;
+    json_t *value;
+    size_t at = 0;
+    json_object_foreach(t->json.object, key, value) {
+        size_t known = 0;
+        if (is_column(t, key, at++) || json_is_null(value))
+            continue;
+        if (t->refuse && t->refuse(aoe_text_of(key), t->columns)) {
+            char name[AOEI_EXCERPT];
+            aoei_excerpt(name, aoe_text_of(key));
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s:%zu: the key '%s' is missing in line %zu, whose keys are the columns of the file; add it to "
+                             "that line, or set options.columns to ignore=%s",
+                             aoei_table_name(t), t->line, name, t->object_line, name);
+        }
+        while (known < t->n_late && strcmp(t->late[known], key) != 0)
+            known++;
+        if (known < t->n_late || t->n_late == MAX_LATE || !t->logs_keys)
+            continue;
+        if (!(t->late[t->n_late] = aoei_strdup(key)))
+            return aoei_fail_nomem(err, strlen(key));
+        t->n_late++;
+    }
+    return 1;
+}
+
+/* Logs the collected keys, once. */
+static void log_late_keys(aoei_table *t) {
+    char list[MAX_LATE * (AOEI_EXCERPT + 4)] = "", name[AOEI_EXCERPT];
+    size_t len = 0;
+    for (size_t i = 0; i < t->n_late; i++)
+        len += (size_t)snprintf(list + len, sizeof list - len, "%s'%s'", i ? ", " : "",
+                                aoei_excerpt(name, aoe_text_of(t->late[i])));
+    if (t->n_late)
+        aoei_log_write(&t->log, AOE_LOG_INFO, "%s: not used: the keys %s%s, which line %zu does not have", aoei_table_name(t),
+                       list, t->n_late == MAX_LATE ? ", ..." : "", t->object_line);
+    t->logs_keys = 0;
 }
 
 /* Copies the values of the selected keys of t->json.object to t->field. */
@@ -515,8 +573,10 @@ static int open_table(aoei_table **out, const char *path, const aoe_table_option
         return rc;
     }
     rc = table_from(out, s, format, o, is_empty, err);
-    if (!rc && o)
+    if (!rc && o) {
+        (*out)->log = (aoei_log){o->log, o->log_user};
         rc = check_quotes(*out, path, err);
+    }
     if (rc) {
         aoei_table_close(*out);
         *out = NULL;
@@ -549,6 +609,8 @@ void aoei_table_close(aoei_table *t) {
     aoei_json_rows_free(&t->json);
     aoei_buffer_free(&t->text);
     aoei_free(t->bad);
+    for (size_t i = 0; i < t->n_late; i++)
+        aoei_free(t->late[i]);
     aoei_free(t);
 }
 
@@ -578,6 +640,23 @@ aoe_text aoei_table_selected(const aoei_table *t, size_t i) {
 
 size_t aoei_table_selected_index(const aoei_table *t, size_t i) {
     return t->select[i];
+}
+
+size_t aoei_table_selected_count(const aoei_table *t) {
+    return t->n_select;
+}
+
+const aoei_log *aoei_table_log(const aoei_table *t) {
+    return &t->log;
+}
+
+void aoei_table_refuse_keys(aoei_table *t, aoei_key_fn refuse, const char *columns) {
+    t->refuse = refuse;
+    t->columns = columns;
+}
+
+void aoei_table_log_keys(aoei_table *t) {
+    t->logs_keys = 1;
 }
 
 aoe_text aoei_table_header_bytes(const aoei_table *t) {
@@ -613,8 +692,12 @@ int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err) {
     int rc;
     if (t->format == AOE_TABLE_JSONL) {
         rc = next_object(t, err);
+        if (rc == 1 && (t->logs_keys || t->refuse))
+            rc = check_keys(t, err);
         if (rc == 1)
             rc = copy_keys(t, err);
+        if (rc == 0 && t->logs_keys)
+            log_late_keys(t);
     } else {
         rc = t->whole ? next_whole_file(t, err) : t->format == AOE_TABLE_CSV ? next_csv_row(t, err) : next_line_row(t, err);
         for (size_t i = 0; rc == 1 && i < t->n_select; i++)

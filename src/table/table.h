@@ -10,6 +10,7 @@
 
 #include "aoe.h"
 #include "aoe_data.h"
+#include "base/log.h"
 #include "table/csv.h"
 #include "table/stream.h"
 
@@ -43,7 +44,7 @@ typedef struct aoei_table aoei_table;
 int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *err);
 /* Opens a table and reads its header. The columns of a .jsonl file are the keys of its first valid row. If bad rows precede
  * this row, the first calls of aoei_table_next return AOEI_BAD_ROW for them. o: options, of which only input_format, delimiter,
- * no_header, quoting and whole_files are used. If o is NULL, format and delimiter are detected. Errors:
+ * no_header, quoting, whole_files and the log are used. If o is NULL, format and delimiter are detected. Errors:
  * - AOE_EFORMAT if the file is empty, the header is invalid, or a .tsv file is quoted as in CSV (quotes.h) and o->quoting is
  *   AOE_QUOTING_AUTO
  * - AOE_EARG if the extension is unknown or belongs to a file that is not read (aoei_format_of_name), or if the delimiter is
@@ -71,6 +72,17 @@ int aoei_table_select(aoei_table *t, const size_t *column, size_t n, aoe_error *
  * index of this column in the table. */
 aoe_text aoei_table_selected(const aoei_table *t, size_t i);
 size_t aoei_table_selected_index(const aoei_table *t, size_t i);
+size_t aoei_table_selected_count(const aoei_table *t); /* number of selected columns */
+
+const aoei_log *aoei_table_log(const aoei_table *t); /* log of the options; owned by t */
+/* Returns 1 if the rows of a file must not have a key with this name unless its first row has it. columns: options.columns, or
+ * NULL. */
+typedef int (*aoei_key_fn)(aoe_text key, const char *columns);
+/* If refuse returns 1 for a key of a .jsonl file that its first row does not have, aoei_table_next fails with AOE_EFORMAT.
+ * columns: second argument of refuse; borrowed. */
+void aoei_table_refuse_keys(aoei_table *t, aoei_key_fn refuse, const char *columns);
+/* Logs the keys of a .jsonl file that its first row does not have as unused, at the end of the file. */
+void aoei_table_log_keys(aoei_table *t);
 
 /* Reads a row. Returns:
  * - 1 if a row was read

@@ -144,8 +144,11 @@ static int pass_row(const receiver *r, const aoei_table *t, const aoei_row *row,
 /* Passes every text of an open table to the callback. If skipped is not NULL, bad rows are skipped and counted in *skipped. If
  * skipped is NULL, the function fails at the first bad row. */
 static int pass_rows(const receiver *r, aoei_table *t, const char *columns, size_t *skipped, aoe_error *err) {
+    static const char *const roles[] = {"texts"};
     size_t n = 0;
     int rc = aoei_texts_select(t, &n, columns, err);
+    if (!rc)
+        aoei_columns_log_roles(t, roles, 1);
     while (!rc) {
         aoei_row row;
         rc = aoei_table_next(t, &row, err);
@@ -238,7 +241,10 @@ int aoe_texts_read(const char *path, const aoe_table_options *o, aoe_text_fn fn,
 static int pass_pairs(aoei_table *t, const char *columns, aoe_text_pair_fn fn, void *user, aoe_error *err) {
     const receiver r = {.allow_empty = 1, .remedy = "correct the row"};
     aoei_row row;
+    static const char *const roles[] = {"text1", "text2"};
     int rc = aoei_columns_select_pair(t, columns, err);
+    if (!rc)
+        aoei_columns_log_roles(t, roles, 2);
     while (!rc && (rc = aoei_table_next(t, &row, err)) == 1) {
         rc = 0;
         for (size_t i = 0; i < 2 && !rc; i++)

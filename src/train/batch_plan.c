@@ -39,18 +39,19 @@ int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_so
         b->examples += n;
         b->n += batches_of(b, s);
         max_examples = n > max_examples ? n : max_examples;
+        b->width = sources[s].data.arity > b->width ? sources[s].data.arity : b->width;
         texts = sources[s].data.tokens.n > texts ? sources[s].data.tokens.n : texts;
     }
     b->batch = aoei_malloc_array(b->n, sizeof *b->batch);
     b->example = aoei_malloc_array(b->examples, sizeof *b->example);
-    b->text = aoei_malloc_array(b->examples, sizeof *b->text);
+    b->text = aoei_malloc_array(b->examples, b->width * sizeof *b->text);
     b->order = aoei_malloc_array(max_examples, sizeof *b->order);
     b->queue = aoei_malloc_array(max_examples, sizeof *b->queue);
     b->stamp = aoei_malloc_array(texts, sizeof *b->stamp);
     if (b->batch && b->example && b->text && b->order && b->queue && b->stamp)
         return AOE_OK;
     aoei_batches_destroy(b);
-    return aoei_fail_nomem(err, b->examples * sizeof *b->text);
+    return aoei_fail_nomem(err, b->examples * b->width * sizeof *b->text);
 }
 
 void aoei_batches_destroy(aoei_batches *b) {
@@ -143,7 +144,7 @@ static void plan_source(aoei_batches *b, size_t source, size_t *n_batches, size_
         size_t rejected_end = begin, i = begin; /* b->queue[begin, rejected_end): examples that this batch rejected */
         while (batch->n < b->batch_size && rejected_end - begin < TRIES * b->batch_size && (i < end || next < m)) {
             const size_t example = i < end ? b->queue[i++] : b->order[next++];
-            uint32_t *text = b->text[*n_picks];
+            uint32_t *text = b->text + *n_picks * b->width;
             draw_example(d, &rng, example, text);
             if (distinct && !add_to_batch(d, b->stamp, (uint32_t)k + 1, text)) {
                 /* this overwrites no unread element of the queue, because rejected_end <= i until the whole queue is read */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Plans the batches of an epoch. The plan depends only on the seed, the epoch and the sources (training files). All examples of
  * a batch come from one source. A source with n examples and weight w contributes w * n examples per epoch. The positions of
- * an example are its query, positive and negative, or text1 and text2. If a position has alternative texts, one of these texts
+ * an example are its query, positive and negatives, or text1 and text2. If a position has alternative texts, one of these texts
  * is drawn at random. If a source is `distinct`, no text occurs twice in a batch: an example that would repeat a text of the
  * batch is moved to a later batch. If no batch can take the example, it is not used in this epoch.
  */
@@ -35,8 +35,9 @@ typedef struct aoei_batches {
     size_t epoch;               /* epoch that is currently planned, counted from 0; (size_t)-1 if no epoch is planned */
     aoei_planned_batch *batch;  /* [n] batches of the epoch; owned */
     uint32_t *example;          /* [examples] for each planned example, its index in its source; owned */
-    /* [examples] for each planned example, the indices of the texts drawn for its positions; owned */
-    uint32_t (*text)[3];
+    /* [examples, width] for each planned example, the indices of the texts drawn for its positions; owned */
+    uint32_t *text;
+    size_t width;  /* largest number of positions of an example (aoei_dataset.arity) */
     size_t unused; /* number of examples that no batch of the epoch contains */
     /* Workspace of aoei_batches_plan. */
     size_t *order; /* [largest number of examples of a source] examples of a source in random order; owned */
@@ -50,6 +51,10 @@ typedef struct aoei_batches {
 int aoei_batches_create(aoei_batches *b, const aoei_source *sources, size_t n_sources, size_t batch_size, uint64_t seed,
                         aoe_error *err);
 void aoei_batches_destroy(aoei_batches *b); /* accepts a zeroed struct */
+/* Returns the indices of the texts drawn for the positions of a planned example. at: index in b->example. */
+static inline const uint32_t *aoei_batches_texts(const aoei_batches *b, size_t at) {
+    return b->text + at * b->width;
+}
 /* Plans the batches of an epoch; epochs are counted from 0. Does nothing if this epoch is already planned. */
 void aoei_batches_plan(aoei_batches *b, size_t epoch);
 

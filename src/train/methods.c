@@ -251,8 +251,8 @@ int aoei_method_load(const aoei_method *m, aoei_examples *e, aoei_file_loss *fil
     if (code && code != AOE_ENOMEM && !(m->kinds & AOEI_KIND(TEXTS)) && !table.columns &&
         aoei_texts_are_plain(file->path, &table))
         return fail_plain_texts(m, file->path, err);
-    if (!code && aoei_method_has_classes(m, o))
-        code = check_classes(m, e, o, file, err);
+    if (!code)
+        code = aoei_method_has_classes(m, o) ? check_classes(m, e, o, file, err) : aoei_examples_check_scores(e, err);
     if (!code && e->kind == AOE_EXAMPLES_PAIRS && m->positives_only)
         return aoei_keep_positives(e, &file_loss->threshold, &o->objective, file, err);
     return code;

@@ -103,7 +103,7 @@ static size_t workspace_size(const aoei_pair_step *s) {
                                    .config = &s->config,
                                    .guide_dims = s->o.teacher_dims};
     const size_t loss = s->o.loss->workspace(&shape),
-                 distill = s->o.arity != 1 && s->o.arity <= AOEI_MAX_VECTORS
+                 distill = s->o.arity != 1 && (s->o.arity < 4 || s->o.teacher_dims)
                                ? aoei_distill_objective_workspace(shape.examples, shape.dims, max_arity(&s->o))
                                : 1;
     return !loss || !distill ? 0 : loss > distill ? loss : distill;

@@ -30,8 +30,8 @@
 typedef struct aoei_pair_step_options {
     size_t pairs; /* maximum number of examples of a batch */
     size_t arity; /* kinds of examples that are supported. 0: labeled pairs; 1: joined pairs of cross-encoders; 2: labeled pairs
-                     and positives; 3: labeled pairs, positives and triplets; 4: labeled pairs with two
-                     views of each text, without a teacher */
+                     and positives; 2 + k: labeled pairs, positives and examples with up to k negatives; 4
+                     without a teacher: labeled pairs with two views of each text */
     size_t tokens;              /* maximum number of tokens of a batch */
     size_t longest;             /* maximum number of tokens of a text */
     aoei_dtype type;            /* data type of activations and matmuls */
@@ -61,7 +61,7 @@ typedef struct aoei_pair_step {
     aoei_params params;         /* weights, gradients and AdamW moments; their memory is in `arena` */
     aoei_encoder_state state;   /* activations of a chunk; their memory is in `arena` */
     aoei_batch_buffer buffer;   /* token ids of the batch; filled by the caller with aoei_batch_clear and aoei_batch_add */
-    size_t arity;               /* number of texts per example in `buffer`: 2 initially, or 3 if the caller sets it */
+    size_t arity;               /* number of texts per example in `buffer`: 2 initially; the caller changes it */
     /* References: texts in `buffer` after the texts of the examples, whose vectors are subtracted from those of the examples
      * after the modules and before the projection (PromptBERT). n_references: their number, set by the caller for each batch.
      * reference: [arity * B] row of the reference of each text, filled by the caller; owned; NULL if o.references is 0 */

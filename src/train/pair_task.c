@@ -555,7 +555,7 @@ static size_t fill_twin_batch(pair_task *p, const aoei_trainer *t, const aoei_pl
                                  .seed = t->o->seed,
                                  .step = step};
     for (size_t i = 0; i < batch->n; i++)
-        p->chosen[i] = p->batches.text[batch->first + i][0];
+        p->chosen[i] = aoei_batches_texts(&p->batches, batch->first + i)[0];
     p->step.arity = 2;
     return aoei_twin_batch_fill(&p->step.buffer, p->labels, &plan, p->chosen, batch->n, text);
 }
@@ -566,7 +566,7 @@ static size_t fill_template_batch(pair_task *p, const aoei_planned_batch *batch,
     size_t n = 0;
     for (size_t i = 0; i < batch->n; i++)
         for (size_t position = 0; position < d->arity; position++)
-            p->chosen[n++] = p->batches.text[batch->first + i][position];
+            p->chosen[n++] = aoei_batches_texts(&p->batches, batch->first + i)[position];
     p->step.arity = d->arity * p->templates.count;
     p->step.n_references = aoei_templates_fill(&p->templates, &p->step.buffer, p->step.reference, d, p->chosen, n, text);
     return text + p->templates.count * n;
@@ -584,7 +584,8 @@ static size_t fill_batch(pair_task *p, const aoei_planned_batch *batch, size_t t
     for (size_t i = 0; i < batch->n; i++) {
         const size_t pick = batch->first + i;
         for (size_t position = 0; position < p->step.arity; position++) {
-            const size_t k = p->batches.text[pick][position / file_loss->copies], at = p->step.arity * i + position;
+            const size_t k = aoei_batches_texts(&p->batches, pick)[position / file_loss->copies],
+                         at = p->step.arity * i + position;
             aoei_batch_add_types(&p->step.buffer, l->ids + l->offsets[k], l->types ? l->types + l->offsets[k] : NULL,
                                  aoei_token_count(l, k), (uint32_t)text++);
             aoei_batch_skip(&p->step.buffer, l, k);

@@ -103,6 +103,8 @@ static int open_file(aoei_sequences *s, aoe_error *err) {
     int rc = aoei_table_open(&s->table, path, s->o.table, err);
     if (!rc)
         rc = aoei_columns_select(s->table, AOE_EXAMPLES_TEXTS, s->o.table->columns, err);
+    if (!rc)
+        aoei_columns_log(s->table, AOE_EXAMPLES_TEXTS);
     return rc;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Stores a training file in memory: the tokens of each text, the group of each text, and the label of each example. An example
- * has one to three positions, such as query, positive and negative. A position has one text, or several alternative texts.
+ * has one or several positions, such as query, positive and negatives. A position has one text, or several alternative texts.
  * Texts with equal tokens belong to one group. Groups are used to detect identical texts and to plan batches without
  * duplicates. A data set does not change after it is created.
  */
@@ -14,11 +14,11 @@
 typedef struct aoei_dataset {
     aoe_example_kind kind; /* kind of the examples: pairs, positives, triplets or texts */
     size_t n;              /* number of examples */
-    size_t arity; /* number of texts per example: 1 for plain texts and for joined pairs, 2 for pairs and positives, 3 for
-                     triplets */
+    size_t arity; /* number of texts per example: 1 for plain texts and for joined pairs, 2 for pairs and positives, 2 plus the
+                     number of negatives for triplets */
     aoei_token_lists tokens; /* tokens of each text; the alternative texts of a position are adjacent; owned */
     size_t *first;  /* [n * arity + 1] first[i * arity + p]: index of the first alternative text at position p of example i. The
-                       positions are text1 and text2, or query, positive and negative; owned */
+                       positions are text1 and text2, or query, positive and negatives; owned */
     double *labels; /* [n] label of each example; owned */
     uint32_t *groups;       /* [number of texts] for each text, the number of its group of identical texts; owned */
     double lowest, highest; /* lowest and highest label */

@@ -137,8 +137,8 @@ static size_t count_duplicates(const aoei_batches *b) {
         const aoei_dataset *d = &b->sources[batch->source].data;
         for (size_t i = 0; i < batch->n * d->arity; i++)
             for (size_t j = 0; j < i / d->arity * d->arity; j++)
-                duplicates += d->groups[b->text[batch->first + i / d->arity][i % d->arity]] ==
-                              d->groups[b->text[batch->first + j / d->arity][j % d->arity]];
+                duplicates += d->groups[aoei_batches_texts(b, batch->first + i / d->arity)[i % d->arity]] ==
+                              d->groups[aoei_batches_texts(b, batch->first + j / d->arity)[j % d->arity]];
     }
     return duplicates;
 }
@@ -272,7 +272,7 @@ static void test_alternatives(void **state) {
     for (size_t epoch = 0; epoch < 400; epoch++) {
         aoei_batches_plan(&b, epoch);
         for (size_t k = 0; k < 2; k++) {
-            const uint32_t *t = b.text[b.batch[k].first];
+            const uint32_t *t = aoei_batches_texts(&b, b.batch[k].first);
             if (b.example[b.batch[k].first] == 0)
                 seen[t[0]][t[1] - 3]++;
             else

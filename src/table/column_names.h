@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * Rules about names of columns: which names number the negatives of a row, and which names look like labels, scores or
+ * negatives. The case of ASCII letters is ignored.
+ */
+#ifndef AOEI_TABLE_COLUMN_NAMES_H
+#define AOEI_TABLE_COLUMN_NAMES_H
+
+#include <stddef.h>
+
+#include "aoe.h"
+
+/* Returns 1 if a column with this name contains a negative: "contradiction", or "neg", "negs", "negative" or "negatives", with
+ * an optional prefix "hard_" and an optional number, such as negative_2, neg3 or hard_negative_1. *number is set to the number
+ * plus 1, or to 0 if the name has no number. */
+int aoei_negative_number(aoe_text name, size_t *number);
+/* Returns 1 if each element of a JSON list in a column with this name is a negative of its own: neg, negs, negatives,
+ * hard_negatives. In other columns, the elements of a list are alternatives. */
+int aoei_is_negatives_list(aoe_text name);
+/* Returns 1 if the name looks like a label or a score of a row: label, score, similarity, relevance, rating, their plurals, and
+ * names that end in _label, _score or their plurals. Scores of single texts, such as neg_scores or positive_score, are no
+ * scores of a row. */
+int aoei_looks_like_label(aoe_text name);
+/* Returns 1 if the name looks like negatives: one of its words is neg, negative or a plural. Numbers of texts and their scores,
+ * such as negative_id or neg_scores, do not look like negatives. */
+int aoei_looks_like_negative(aoe_text name);
+
+#endif
