@@ -381,7 +381,7 @@ static int are_triplets(const aoei_table *t, const char *columns) {
 
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {
     static const aoe_example_kind order[MAX_KINDS] = {AOE_EXAMPLES_PAIRS, AOE_EXAMPLES_TRIPLETS, AOE_EXAMPLES_POSITIVES};
-    size_t most = 0;
+    size_t fewest = MAX_ROLES + 1; /* missing columns of *kind */
     const int rc = columns ? check_roles(columns, order, err) : 0;
     if (rc)
         return rc;
@@ -391,12 +391,12 @@ int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *colum
             *kind = order[i] == AOE_EXAMPLES_PAIRS && are_triplets(t, columns) ? AOE_EXAMPLES_TRIPLETS : order[i];
             return 0;
         }
-        if (found > most) {
-            most = found;
+        if (found && role_count(kinds[order[i]]) - found < fewest) {
+            fewest = role_count(kinds[order[i]]) - found;
             *kind = order[i];
         }
     }
-    if (most) /* *kind is the kind with the most roles found; the message names its first missing column */
+    if (fewest <= MAX_ROLES) /* *kind is the kind with the fewest missing columns; the message names the first one */
         return aoei_columns_select(t, *kind, columns, err);
     return aoei_columns_fail(t,
                              "unrecognized columns: expected labeled pairs (text1, text2, label), triplets (query, positive, "
@@ -425,7 +425,7 @@ int aoei_columns_detect_used(aoe_example_kind *kind, aoei_table *t, const char *
         return rc;
     if ((rc = aoei_columns_select(t, *kind, columns, err)))
         return rc;
-    aoei_table_refuse_keys(t, is_informative, columns);
+    aoei_table_reject_keys(t, is_informative, columns);
     for (size_t i = 0; i < aoei_table_columns(t); i++) {
         char name[AOEI_EXCERPT];
         const aoe_text column = aoei_table_column(t, i);

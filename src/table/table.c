@@ -59,8 +59,8 @@ struct aoei_table {
     size_t n_bad, next_bad, bad_capacity;
     /* Keys of a .jsonl file that its first row does not have. */
     int logs_keys;        /* 1: such keys are collected and logged at the end of the file */
-    aoei_key_fn refuse;   /* keys for which aoei_table_next fails; NULL: none */
-    const char *columns;  /* second argument of refuse; borrowed */
+    aoei_key_fn reject;   /* keys for which aoei_table_next fails; NULL: none */
+    const char *columns;  /* second argument of reject; borrowed */
     char *late[MAX_LATE]; /* [n_late] collected keys; owned */
     size_t n_late;
     aoei_log log;       /* receives notes */
@@ -200,7 +200,7 @@ static int check_keys(aoei_table *t, aoe_error *err) {
         size_t known = 0;
         if (is_column(t, key, at++) || json_is_null(value))
             continue;
-        if (t->refuse && t->refuse(aoe_text_of(key), t->columns)) {
+        if (t->reject && t->reject(aoe_text_of(key), t->columns)) {
             char name[AOEI_EXCERPT];
             aoei_excerpt(name, aoe_text_of(key));
             return aoei_fail(err, AOE_EFORMAT,
@@ -650,8 +650,8 @@ const aoei_log *aoei_table_log(const aoei_table *t) {
     return &t->log;
 }
 
-void aoei_table_refuse_keys(aoei_table *t, aoei_key_fn refuse, const char *columns) {
-    t->refuse = refuse;
+void aoei_table_reject_keys(aoei_table *t, aoei_key_fn reject, const char *columns) {
+    t->reject = reject;
     t->columns = columns;
 }
 
@@ -692,7 +692,7 @@ int aoei_table_next(aoei_table *t, aoei_row *row, aoe_error *err) {
     int rc;
     if (t->format == AOE_TABLE_JSONL) {
         rc = next_object(t, err);
-        if (rc == 1 && (t->logs_keys || t->refuse))
+        if (rc == 1 && (t->logs_keys || t->reject))
             rc = check_keys(t, err);
         if (rc == 1)
             rc = copy_keys(t, err);

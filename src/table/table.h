@@ -78,9 +78,9 @@ const aoei_log *aoei_table_log(const aoei_table *t); /* log of the options; owne
 /* Returns 1 if the rows of a file must not have a key with this name unless its first row has it. columns: options.columns, or
  * NULL. */
 typedef int (*aoei_key_fn)(aoe_text key, const char *columns);
-/* If refuse returns 1 for a key of a .jsonl file that its first row does not have, aoei_table_next fails with AOE_EFORMAT.
- * columns: second argument of refuse; borrowed. */
-void aoei_table_refuse_keys(aoei_table *t, aoei_key_fn refuse, const char *columns);
+/* If reject returns 1 for a key of a .jsonl file that its first row does not have, aoei_table_next fails with AOE_EFORMAT.
+ * columns: second argument of reject; borrowed. */
+void aoei_table_reject_keys(aoei_table *t, aoei_key_fn reject, const char *columns);
 /* Logs the keys of a .jsonl file that its first row does not have as unused, at the end of the file. */
 void aoei_table_log_keys(aoei_table *t);
 

@@ -569,20 +569,24 @@ static void expect_column_error(const char *name, const char *header, const char
 
 static void test_column_errors(void **state) {
     (void)state;
-    expect_column_error("m.tsv", "id\tsentence1\tscore\n", NULL, AOE_EFORMAT,
-                        "m.tsv: no column for text2: expected text2, sentence2, question2, hypothesis, sentence; found id, "
-                        "sentence1, score; set options.columns to text2=NAME");
+    expect_column_error(
+        "m.tsv", "id\tsentence1\tscore\n", NULL, AOE_EFORMAT,
+        "m.tsv: no column for text2: expected text2, sentence2, question2, hypothesis, sentence, positive, answer; found id, "
+        "sentence1, score; set options.columns to text2=NAME");
     expect_column_error("m.tsv", "text1\ttext2\tlabel\n", "label=gold", AOE_EFORMAT,
                         "m.tsv: no column 'gold' (from options.columns label=gold); found text1, text2, label");
-    expect_column_error("m.csv", "a\tb\n", NULL, AOE_EFORMAT,
-                        "m.csv: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
-                        "a, b; set options.columns to text1=NAME");
-    expect_column_error("c.tsv", "Text1\ttext2\tTEXT1\tlabel\n", NULL, AOE_EFORMAT,
-                        "c.tsv: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
-                        "Text1, text2, TEXT1, label; set options.columns to text1=NAME");
-    expect_column_error("m.jsonl", "{}\n", NULL, AOE_EFORMAT,
-                        "m.jsonl: no column for text1: expected text1, sentence1, question1, premise, question, context; found "
-                        "none; set options.columns to text1=NAME");
+    expect_column_error(
+        "m.csv", "a\tb\n", NULL, AOE_EFORMAT,
+        "m.csv: no column for text1: expected text1, sentence1, question1, premise, question, context, query, anchor; found "
+        "a, b; set options.columns to text1=NAME");
+    expect_column_error(
+        "c.tsv", "Text1\ttext2\tTEXT1\tlabel\n", NULL, AOE_EFORMAT,
+        "c.tsv: no column for text1: expected text1, sentence1, question1, premise, question, context, query, anchor; found "
+        "Text1, text2, TEXT1, label; set options.columns to text1=NAME");
+    expect_column_error(
+        "m.jsonl", "{}\n", NULL, AOE_EFORMAT,
+        "m.jsonl: no column for text1: expected text1, sentence1, question1, premise, question, context, query, anchor; found "
+        "none; set options.columns to text1=NAME");
     expect_column_error("u.csv", "left^right^rating\n", NULL, AOE_EFORMAT,
                         "u.csv: the header has one field, 'left^right^rating'; set options.delimiter if the fields are "
                         "separated by another character");

@@ -25,7 +25,7 @@
 
 typedef struct problem {
     size_t B, D;  /* B: number of examples. D: size of a vector. */
-    size_t arity; /* number of vectors per example: 2 (query, positive) or 3 (query, positive, negative) */
+    size_t arity; /* number of vectors per example: 2 (query, positive) or more (query, positive, negatives) */
     double *v;    /* [B * arity, D], owned; vectors of an example are adjacent */
     double *grad; /* [B * arity, D], owned; gradient of v */
     aoe_objective_options o;
@@ -118,13 +118,13 @@ static double angle(const double *x, const double *y, size_t D, aoe_angle_form f
     return score;
 }
 
-/* Returns the offset in v and in grad of vector a of example i. a: 0 query, 1 positive, 2 negative. */
+/* Returns the offset in v and in grad of vector a of example i. a: 0 query, 1 positive, from 2 on negatives. */
 static size_t offset_of(const problem *p, size_t i, size_t a) {
     return (p->arity * i + a) * p->D;
 }
 
 /* Returns the offset in v and in grad of candidate j. The candidates are first the positives of all examples, then the
- * negatives of all examples. */
+ * first negatives of all examples, and so on. */
 static size_t offset_of_candidate(const problem *p, size_t j) {
     return offset_of(p, j % p->B, 1 + j / p->B);
 }
@@ -151,13 +151,13 @@ static double naive_contrastive(const problem *p, size_t M, double weight, doubl
     return loss / (double)p->B;
 }
 
-/* Returns log(1 + sum over i and j of exp(s_i - s_j)), where i is an odd index (a negative pair) and j an even index (a
- * positive pair). Writes the gradient to d[n]. */
-static double naive_rank_loss(const double *s, size_t n, double *d) {
+/* Returns log(1 + sum over i and j of exp(s_i - s_j)), where i is a negative pair and j a positive pair, whose index is a
+ * multiple of `pairs`. Writes the gradient to d[n]. */
+static double naive_rank_loss(const double *s, size_t n, size_t pairs, double *d) {
     double total = 1.0;
     memset(d, 0, n * sizeof *d);
-    for (size_t i = 1; i < n; i += 2)
-        for (size_t j = 0; j < n; j += 2) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n && i % pairs; j += pairs) {
             const double e = exp(s[i] - s[j]);
             total += e;
             d[i] += e;
@@ -168,25 +168,26 @@ static double naive_rank_loss(const double *s, size_t n, double *d) {
     return log(total);
 }
 
-/* Returns the weighted sum of the cosine loss and the angle loss over the pairs (query i, positive i) and (query i, negative
- * i). Adds the gradient of the sum to grad. Writes the two losses to *r. */
+/* Returns the weighted sum of the cosine loss and the angle loss over the pairs of query i with its positive and with each of
+ * its negatives. Adds the gradient of the sum to grad. Writes the two losses to *r. */
 static double naive_pair_terms(const problem *p, double *grad, aoe_objective_result *r) {
-    const size_t n = 2 * p->B, D = p->D;
+    const size_t pairs = p->arity - 1, n = pairs * p->B, D = p->D;
     const aoe_objective_options *o = &p->o;
     double *s = test_malloc(2 * n * sizeof *s), *d = s + n;
     for (size_t u = 0; u < n; u++)
-        s[u] = cosine(p->v + offset_of(p, u / 2, 0), p->v + offset_of(p, u / 2, 1 + u % 2), D) / o->tau_cosine;
-    r->cosine = o->w_cosine > 0.0 ? naive_rank_loss(s, n, d) : 0.0;
+        s[u] = cosine(p->v + offset_of(p, u / pairs, 0), p->v + offset_of(p, u / pairs, 1 + u % pairs), D) / o->tau_cosine;
+    r->cosine = o->w_cosine > 0.0 ? naive_rank_loss(s, n, pairs, d) : 0.0;
     for (size_t u = 0; u < n && o->w_cosine > 0.0; u++) {
-        const size_t x = offset_of(p, u / 2, 0), y = offset_of(p, u / 2, 1 + u % 2);
+        const size_t x = offset_of(p, u / pairs, 0), y = offset_of(p, u / pairs, 1 + u % pairs);
         add_cosine_grad(p->v + x, p->v + y, D, o->w_cosine * d[u] / o->tau_cosine, grad + x, grad + y);
     }
     for (size_t u = 0; u < n && o->w_angle > 0.0; u++)
-        s[u] = angle(p->v + offset_of(p, u / 2, 0), p->v + offset_of(p, u / 2, 1 + u % 2), D, o->angle_form, 0.0, NULL, NULL) /
+        s[u] = angle(p->v + offset_of(p, u / pairs, 0), p->v + offset_of(p, u / pairs, 1 + u % pairs), D, o->angle_form, 0.0,
+                     NULL, NULL) /
                o->tau_angle;
-    r->angle = o->w_angle > 0.0 ? naive_rank_loss(s, n, d) : 0.0;
+    r->angle = o->w_angle > 0.0 ? naive_rank_loss(s, n, pairs, d) : 0.0;
     for (size_t u = 0; u < n && o->w_angle > 0.0; u++) {
-        const size_t x = offset_of(p, u / 2, 0), y = offset_of(p, u / 2, 1 + u % 2);
+        const size_t x = offset_of(p, u / pairs, 0), y = offset_of(p, u / pairs, 1 + u % pairs);
         angle(p->v + x, p->v + y, D, o->angle_form, o->w_angle * d[u] / o->tau_angle, grad + x, grad + y);
     }
     test_free(s);
@@ -202,9 +203,9 @@ static void naive(const problem *p, double *grad, aoe_objective_result *r) {
         r->total = p->o.w_ibn * r->contrastive;
         return;
     }
-    r->ordered_pairs = p->B * p->B;
+    r->ordered_pairs = p->B * p->B * (p->arity - 2);
     r->contrastive = (p->o.w_ibn * naive_contrastive(p, p->B, p->o.w_ibn / 2.0, grad) +
-                      p->o.w_cln * naive_contrastive(p, 2 * p->B, p->o.w_cln / 2.0, grad)) /
+                      p->o.w_cln * naive_contrastive(p, (p->arity - 1) * p->B, p->o.w_cln / 2.0, grad)) /
                      2.0;
     r->total = r->contrastive + naive_pair_terms(p, grad, r);
 }
@@ -268,7 +269,7 @@ static void set_weights(problem *p, double ibn, double cln, double cosine_weight
     p->o.w_ibn = ibn;
     p->o.w_cln = cln;
     p->o.w_cosine = cosine_weight;
-    p->o.w_angle = p->arity == 3 && p->D % 2 ? 0.0 : angle_weight;
+    p->o.w_angle = p->arity >= 3 && p->D % 2 ? 0.0 : angle_weight;
 }
 
 static void check_shapes(const aoe_context *ctx) {
@@ -276,7 +277,7 @@ static void check_shapes(const aoe_context *ctx) {
     problem p;
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-            for (size_t arity = 2; arity <= 3; arity++) {
+            for (size_t arity = 2; arity <= 5; arity++) {
                 create(&p, batches[i], sizes[k], arity, 10 * i + k);
                 p.o.angle_form = (i + k) % 2 ? AOE_ANGLE_PHASE : AOE_ANGLE_REFERENCE;
                 set_weights(&p, 1.0, 1.0, 1.0, 1.0);
@@ -289,7 +290,7 @@ static void check_weights(const aoe_context *ctx) {
     static const double weights[][4] = {{1, 0, 0, 0}, {0, 1, 0, 0},     {0, 0, 1, 0},      {0, 0, 0, 1},
                                         {0, 0, 0, 0}, {3, 0.5, 0, 0.2}, {0.7, 2, 0.1, 0.3}};
     problem p;
-    for (size_t arity = 2; arity <= 3; arity++) {
+    for (size_t arity = 2; arity <= 4; arity++) {
         create(&p, 37, 30, arity, 77);
         for (size_t w = 0; w < sizeof weights / sizeof *weights; w++) {
             set_weights(&p, weights[w][0], weights[w][1], weights[w][2], weights[w][3]);
@@ -305,9 +306,9 @@ static void check_weights(const aoe_context *ctx) {
 
 /* Checks batches whose scores do not fit in the workspace at once, with and without negatives. */
 static void check_large(const aoe_context *ctx) {
-    static const size_t shapes[][3] = {{3100, 3, 2}, {2200, 4, 3}};
+    static const size_t shapes[][3] = {{3100, 3, 2}, {2200, 4, 3}, {1800, 4, 4}};
     problem p;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         create(&p, shapes[i][0], shapes[i][1], shapes[i][2], i);
         set_weights(&p, 1.0, 2.0, 0.0, 0.0);
         assert_true(aoei_contrastive_objective_workspace(p.B, p.D, p.arity) < p.B * (p.arity - 1) * p.B * sizeof(double));
@@ -542,8 +543,6 @@ static void rejected_values(void **state) {
     (void)state;
     set_up(&f, 1);
     expect_error(&f, AOE_EARG, "1 vectors");
-    f.arity = 4;
-    expect_error(&f, AOE_EARG, "4 vectors");
     f.o.w_cln = -1.0;
     expect_error(&f, AOE_EARG, "w_cln");
     f.o.w_cln = NAN;
@@ -600,15 +599,15 @@ static void workspace_sizes(void **state) {
     (void)state;
     for (size_t i = 0; i + 1 < sizeof sizes / sizeof *sizes; i++)
         for (size_t d = 1; d < 70; d += 7)
-            for (size_t arity = 2; arity <= 3; arity++) {
+            for (size_t arity = 2; arity <= 5; arity++) {
                 const size_t bytes = aoei_contrastive_objective_workspace(sizes[i], d, arity);
                 assert_true(bytes > 0);
                 assert_true(bytes <= aoei_contrastive_objective_workspace(sizes[i + 1], d, arity));
                 assert_true(bytes <= aoei_contrastive_objective_workspace(sizes[i], d + 1, arity));
-                assert_true(arity == 3 || bytes <= aoei_contrastive_objective_workspace(sizes[i], d, 3));
+                assert_true(bytes <= aoei_contrastive_objective_workspace(sizes[i], d, arity + 1));
             }
     assert_int_equal(aoei_contrastive_objective_workspace(B, D, 1), 0);
-    assert_int_equal(aoei_contrastive_objective_workspace(B, D, 4), 0);
+    assert_int_equal(aoei_contrastive_objective_workspace(B, D, 0), 0);
     assert_int_equal(aoei_contrastive_objective_workspace(SIZE_MAX, 1, 2), 0);
     assert_int_equal(aoei_contrastive_objective_workspace(SIZE_MAX / 64, 1u << 20, 3), 0);
     assert_int_equal(aoei_contrastive_objective_workspace(1, SIZE_MAX / 2, 2), 0);

@@ -19,7 +19,7 @@
 #include "base/random.h"
 #include "loss/direction_objective.h"
 
-enum { MAX_B = 130, MAX_D = 26, MAX_ROWS = 3 * MAX_B };
+enum { MAX_B = 130, MAX_D = 26, MAX_ROWS = 5 * MAX_B };
 
 typedef struct problem {
     size_t B, D, arity;
@@ -196,7 +196,7 @@ static void matches_definition(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
         for (unsigned directions = 1; directions <= AOE_ALL_DIRECTIONS; directions += 2)
-            for (size_t arity = 2; arity <= 3; arity++)
+            for (size_t arity = 2; arity <= 5; arity++)
                 for (int guide = 0; guide < 3; guide++) {
                     create(&p, batches[i], i % 2 ? 7 : MAX_D, arity, directions);
                     p.o.directions = directions;
@@ -306,7 +306,7 @@ static void wrong_arguments(void **state) {
     p.o.tau = 0.1;
     p.v[6] = (double)NAN;
     assert_rejected(&p, "example 0: the vector of the positive is not finite");
-    assert_int_equal(aoei_direction_objective_workspace(3, 4, 4, 0), 0);
+    assert_int_equal(aoei_direction_objective_workspace(3, 4, 1, 0), 0);
     assert_int_equal(aoei_direction_objective_workspace(SIZE_MAX, 4, 2, 0), 0);
     assert_int_equal(aoei_direction_objective_workspace(8, 4, 2, SIZE_MAX / 8), 0);
     const aoei_example_batch b = {.B = 3, .D = 4, .arity = 2, .v64 = p.v};
