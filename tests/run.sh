@@ -184,6 +184,7 @@ SAN=${SAN-}
 UBSAN_OPTIONS=${UBSAN_OPTIONS-print_stacktrace=1}
 ASAN_OPTIONS=${ASAN_OPTIONS-allocator_may_return_null=1}
 TSAN_OPTIONS=${TSAN_OPTIONS-allocator_may_return_null=1}
+unset SENTENCE_TRANSFORMERS_HOME
 unset AOE_MODEL # the tests use their own models
 XDG_DATA_DIRS=/nonexistent # not the models that are installed on this machine
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/aoe-tests-XXXXXX")

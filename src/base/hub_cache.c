@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
@@ -76,17 +77,43 @@ int aoei_hub_name_parse(aoei_hub_name *name, const char *text) {
 
 /* ------------------------------------------------------------------- paths */
 
-/* Returns the value of an environment variable followed by `more`, or NULL if it is not set or out of memory. "~/" at the
- * start of the value is the home directory. */
+/* Appends `value` to the buffer as os.path.expanduser and os.path.expandvars of Python expand it: "~" at the start is the home
+ * directory, and $NAME and ${NAME} are replaced by the environment variable NAME, if it is set. */
+static void append_expanded(aoei_buffer *b, const char *value) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    const char *home = getenv("HOME");
+    if (home && *home && value[0] == '~' && (value[1] == '/' || !value[1])) {
+        (void)aoei_buffer_append(b, home, strlen(home));
+        value++;
+    }
+    while (*value) {
+        const int braces = value[0] == '$' && value[1] == '{';
+        const char *name = value + 1 + braces;
+        const size_t n = strspn(name, letters);
+        char variable[256];
+        const char *replacement = NULL;
+        if (value[0] == '$' && n && n < sizeof variable && (!braces || name[n] == '}')) {
+            memcpy(variable, name, n);
+            variable[n] = 0;
+            replacement = getenv(variable);
+        }
+        if (replacement) {
+            (void)aoei_buffer_append(b, replacement, strlen(replacement));
+            value = name + n + braces;
+        } else {
+            (void)aoei_buffer_putc(b, *value++);
+        }
+    }
+}
+
+/* Returns the expanded value of an environment variable followed by `more`, or NULL if it is not set or out of memory. */
 static char *from_environment(const char *variable, const char *more) {
-    const char *value = getenv(variable), *home = getenv("HOME");
+    const char *value = getenv(variable);
     aoei_buffer b = {0};
     if (!value || !*value)
         return NULL;
-    if (home && *home && value[0] == '~' && value[1] == '/')
-        (void)aoei_buffer_printf(&b, "%s%s%s", home, value + 1, more);
-    else
-        (void)aoei_buffer_printf(&b, "%s%s", value, more);
+    append_expanded(&b, value);
+    (void)aoei_buffer_append(&b, more, strlen(more) + 1);
     if (b.failed)
         aoei_buffer_free(&b);
     return b.data;
@@ -113,6 +140,23 @@ char *aoei_hub_root(void) {
     char *home = aoei_hub_home(), *root = home ? aoei_path_join(home, "hub") : NULL;
     aoei_free(home);
     return root;
+}
+
+int aoei_hub_roots(char *root[AOEI_HUB_ROOTS]) {
+    const char *other = getenv("SENTENCE_TRANSFORMERS_HOME"); /* sentence-transformers does not expand it */
+    root[0] = aoei_hub_root();
+    root[1] = root[0] && other && *other && strcmp(other, root[0]) != 0 ? aoei_strdup(other) : NULL;
+    if (root[0] && (root[1] || !other || !*other || !strcmp(other, root[0])))
+        return 0;
+    aoei_hub_roots_free(root);
+    return AOE_ENOMEM;
+}
+
+void aoei_hub_roots_free(char *root[AOEI_HUB_ROOTS]) {
+    for (size_t i = 0; i < AOEI_HUB_ROOTS; i++) {
+        aoei_free(root[i]);
+        root[i] = NULL;
+    }
 }
 
 char *aoei_hub_folder(const char *root, const char *id) {
@@ -146,20 +190,46 @@ int aoei_hub_commit(char commit[AOEI_HUB_COMMIT + 1], const char *folder, const 
 }
 
 int aoei_hub_snapshot(char **dir, const aoei_hub_name *name, aoe_error *err) {
-    char *root = aoei_hub_root(), *folder = root ? aoei_hub_folder(root, name->id) : NULL;
-    char commit[AOEI_HUB_COMMIT + 1];
-    aoei_buffer path = {0};
+    char *root[AOEI_HUB_ROOTS], commit[AOEI_HUB_COMMIT + 1];
+    int failed = aoei_hub_roots(root) != 0;
     *dir = NULL;
-    if (folder && aoei_hub_commit(commit, folder, name->revision))
-        (void)aoei_buffer_printf(&path, "%s/snapshots/%s", folder, commit);
-    const int failed = !folder || path.failed;
-    aoei_free(root);
-    aoei_free(folder);
-    if (!failed && path.data && aoei_is_dir(path.data))
-        *dir = path.data;
-    else
-        aoei_buffer_free(&path);
+    for (size_t i = 0; i < AOEI_HUB_ROOTS && root[i] && !*dir && !failed; i++) {
+        char *folder = aoei_hub_folder(root[i], name->id);
+        aoei_buffer path = {0};
+        if (folder && aoei_hub_commit(commit, folder, name->revision))
+            (void)aoei_buffer_printf(&path, "%s/snapshots/%s", folder, commit);
+        failed = !folder || path.failed;
+        if (!failed && path.data && aoei_is_dir(path.data))
+            *dir = path.data;
+        else
+            aoei_buffer_free(&path);
+        aoei_free(folder);
+    }
+    aoei_hub_roots_free(root);
     return failed ? aoei_fail_nomem(err, 0) : 0;
+}
+
+int aoei_hub_commits(char ***commits, size_t *n, const char *folder, aoe_error *err) {
+    char *snapshots = aoei_path_join(folder, "snapshots");
+    int rc = snapshots ? 0 : aoei_fail_nomem(err, strlen(folder));
+    *commits = NULL;
+    *n = 0;
+    if (!rc && aoei_is_dir(snapshots))
+        rc = aoei_list_dir(commits, n, snapshots, err);
+    size_t kept = 0;
+    for (size_t i = 0; i < *n; i++) {
+        if (aoei_is_hex((*commits)[i], AOEI_HUB_COMMIT)) {
+            char *commit = (*commits)[i];
+            (*commits)[i] = (*commits)[kept];
+            (*commits)[kept++] = commit;
+        } else {
+            aoei_free((*commits)[i]);
+            (*commits)[i] = NULL;
+        }
+    }
+    *n = kept;
+    aoei_free(snapshots);
+    return rc;
 }
 
 /* Moves *end before the last component of path[*end] and returns the length of this component, which begins at *begin. */
@@ -240,7 +310,7 @@ int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file) {
     const int rc = aoei_hub_name_of(name, path);
     if (rc || !*name->id)
         return rc;
-    char *root = aoei_hub_root(), *folder = root ? aoei_hub_folder(root, name->id) : NULL,
+    char *snapshots = aoei_path_parent(path), *folder = snapshots ? aoei_path_parent(snapshots) : NULL,
          *present = aoei_path_join(path, file);
     aoei_buffer absent = {0};
     (void)aoei_buffer_printf(&absent, "%s/.no_exist/%s/%s", folder ? folder : "", name->revision, file);
@@ -250,7 +320,7 @@ int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file) {
     aoei_buffer_free(&absent);
     aoei_free(present);
     aoei_free(folder);
-    aoei_free(root);
+    aoei_free(snapshots);
     return failed ? AOE_ENOMEM : 0;
 }
 
@@ -276,4 +346,28 @@ static int has_weights(const char *dir, int levels) {
 
 int aoei_hub_has_weights(const char *snapshot) {
     return has_weights(snapshot, 1);
+}
+
+/* Returns 1 if the directory contains a symbolic link to a missing file. levels: as for has_weights. */
+static int has_broken_link(const char *dir, int levels) {
+    char **names = NULL;
+    size_t n = 0;
+    int found = 0;
+    if (aoei_list_dir(&names, &n, dir, NULL))
+        return 0;
+    for (size_t i = 0; i < n && !found; i++) {
+        char *path = aoei_path_join(dir, names[i]);
+        struct stat st;
+        if (path && aoei_is_dir(path))
+            found = levels > 0 && has_broken_link(path, levels - 1);
+        else
+            found = path && !lstat(path, &st) && S_ISLNK(st.st_mode) && stat(path, &st) != 0;
+        aoei_free(path);
+    }
+    aoei_list_free(names, n);
+    return found;
+}
+
+int aoei_hub_is_complete(const char *snapshot) {
+    return aoei_hub_has_weights(snapshot) && !has_broken_link(snapshot, 1);
 }

@@ -10,7 +10,9 @@
  *     ROOT/.locks/models--ORG--NAME/ETAG.lock            lock of a blob that is being downloaded
  *
  * ROOT is $HF_HUB_CACHE, otherwise $HUGGINGFACE_HUB_CACHE, otherwise $HF_HOME/hub. HF_HOME is $XDG_CACHE_HOME/huggingface or
- * ~/.cache/huggingface if it is not set. The functions of this file only read the cache.
+ * ~/.cache/huggingface if it is not set. "~" and environment variables in these values are expanded. If
+ * SENTENCE_TRANSFORMERS_HOME is set, it names a second cache, which is only read. The functions of this file only read the
+ * cache.
  */
 #ifndef AOEI_BASE_HUB_CACHE_H
 #define AOEI_BASE_HUB_CACHE_H
@@ -44,6 +46,14 @@ int aoei_is_hex(const char *text, size_t n);
  * $HF_HOME or its default, and aoei_hub_root the root of the cache. */
 char *aoei_hub_home(void);
 char *aoei_hub_root(void);
+/* Sets root[0] to the root of the cache, and root[1] to $SENTENCE_TRANSFORMERS_HOME, or to NULL if the variable is not set. The
+ * caller frees the elements with aoei_hub_roots_free. Returns 0 or AOE_ENOMEM. */
+enum { AOEI_HUB_ROOTS = 2 };
+int aoei_hub_roots(char *root[AOEI_HUB_ROOTS]);
+void aoei_hub_roots_free(char *root[AOEI_HUB_ROOTS]);
+/* Sets commits[n] to the commits of which FOLDER/snapshots contains a directory, in ascending order. The caller frees them with
+ * aoei_list_free. */
+int aoei_hub_commits(char ***commits, size_t *n, const char *folder, aoe_error *err);
 /* Returns ROOT/models--ORG--NAME, which the caller frees with aoei_free, or NULL if out of memory. */
 char *aoei_hub_folder(const char *root, const char *id);
 /* Reads FOLDER/refs/REVISION into commit, or copies the revision if it is itself a commit. Returns 1, or 0 if the cache does
@@ -66,5 +76,7 @@ int aoei_hub_may_miss(aoei_hub_name *name, const char *path, const char *file);
 /* Returns 1 if the snapshot or one of its subdirectories contains a file of weights (.safetensors or .bin). A program may have
  * downloaded only the configuration or the tokenizer. */
 int aoei_hub_has_weights(const char *snapshot);
+/* Returns 1 if the snapshot has weights and no symbolic link to a missing file. */
+int aoei_hub_is_complete(const char *snapshot);
 
 #endif

@@ -3,7 +3,9 @@
  */
 #include "aoe.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/check.h"
+#include "base/dir.h"
 #include "base/error.h"
 #include "base/hub_cache.h"
 #include "base/path.h"
@@ -21,21 +23,73 @@ static int copy(char *dir, size_t size, const char *path, aoe_error *err) {
     return 0;
 }
 
-/* Fails because the cache does not contain the model, or contains only a part of it. */
-static int fail_missing(const char *text, int partial, aoe_error *err) {
-    char *root = aoei_hub_root();
-    if (!root)
-        return aoei_fail_nomem(err, 0);
-    const int rc = partial
-                       ? aoei_fail(err, AOE_ENOENT,
-                                   "%s: the Hugging Face cache %s contains only a part of this model; to download the rest: "
-                                   "aoe pull %s",
-                                   text, root, text)
-                       : aoei_fail(err, AOE_ENOENT,
-                                   "%s: there is no such directory, and the Hugging Face cache %s does not contain this "
-                                   "model; to download it: aoe pull %s",
-                                   text, root, text);
-    aoei_free(root);
+/* Appends the names NAME@COMMIT of all snapshots of the model in both caches. */
+static int list_commits(aoei_buffer *list, char *const root[AOEI_HUB_ROOTS], const char *id, aoe_error *err) {
+    int rc = 0;
+    for (size_t i = 0; i < AOEI_HUB_ROOTS && root[i] && !rc; i++) {
+        char *folder = aoei_hub_folder(root[i], id), **commits = NULL;
+        size_t n = 0;
+        rc = folder ? aoei_hub_commits(&commits, &n, folder, err) : aoei_fail_nomem(err, 0);
+        for (size_t k = 0; k < n; k++)
+            (void)aoei_buffer_printf(list, "%s%s@%s", list->len ? ", " : "", id, commits[k]);
+        aoei_list_free(commits, n);
+        aoei_free(folder);
+    }
+    return rc || !list->failed ? rc : aoei_fail_nomem(err, 0);
+}
+
+/* Fails because the caches do not contain the revision of the model, or contain only a part of it. */
+static int fail_missing(const char *text, const aoei_hub_name *hub, int partial, aoe_error *err) {
+    char *root[AOEI_HUB_ROOTS];
+    aoei_buffer commits = {0};
+    int rc = aoei_hub_roots(root) ? aoei_fail_nomem(err, 0) : list_commits(&commits, root, hub->id, err);
+    const char *also = root[1] ? " and " : "", *second = root[1] ? root[1] : "";
+    if (!rc && partial)
+        rc =
+            aoei_fail(err, AOE_ENOENT,
+                      "%s: the Hugging Face cache %s%s%s contains only a part of this model; to download the rest: aoe pull %s",
+                      text, root[0], also, second, text);
+    else if (!rc && commits.len)
+        rc =
+            aoei_fail(err, AOE_ENOENT,
+                      "%s: the Hugging Face cache %s%s%s contains this model, but not its revision '%s'; name a commit that it "
+                      "contains: %s, or download the revision: aoe pull %s",
+                      text, root[0], also, second, hub->revision, commits.data, text);
+    else if (!rc)
+        rc = aoei_fail(err, AOE_ENOENT,
+                       "%s: there is no such directory, and the Hugging Face cache %s%s%s does not contain this model; to "
+                       "download it: aoe pull %s",
+                       text, root[0], also, second, text);
+    aoei_buffer_free(&commits);
+    aoei_hub_roots_free(root);
+    return rc;
+}
+
+/* Fails if `path` is a folder of a model in the cache, models--ORG--NAME, or its subfolder snapshots, which are no model
+ * directories. */
+static int reject_cache_folder(const char *path, aoe_error *err) {
+    char **commits = NULL, *full = aoei_full_path(path), *parent = full ? aoei_path_parent(full) : NULL;
+    size_t n = 0;
+    int rc = full && parent ? 0 : aoei_fail_nomem(err, strlen(path));
+    const char *folder = NULL;
+    if (!rc && !strncmp(aoei_path_name(full), "models--", 8))
+        folder = full;
+    else if (!rc && !strcmp(aoei_path_name(full), "snapshots") && !strncmp(aoei_path_name(parent), "models--", 8))
+        folder = parent;
+    char *config = folder ? aoei_path_join(full, "config.json") : NULL;
+    if (folder && !config)
+        rc = aoei_fail_nomem(err, strlen(path));
+    if (!rc && folder && !aoei_exists(config))
+        rc = aoei_hub_commits(&commits, &n, folder, err);
+    if (!rc && n)
+        rc = aoei_fail(err, AOE_ENOENT,
+                       "%s: this folder of the Hugging Face cache contains %zu revision%s of a model; give a revision: "
+                       "%s/snapshots/%s",
+                       path, n, n == 1 ? "" : "s", folder, commits[0]);
+    aoei_list_free(commits, n);
+    aoei_free(config);
+    aoei_free(parent);
+    aoei_free(full);
     return rc;
 }
 
@@ -54,14 +108,18 @@ int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *err) {
     AOEI_CHECK(err, dir, name);
     aoei_hub_name hub;
     char *snapshot = NULL;
-    if (aoei_exists(name) || !aoei_hub_name_parse(&hub, name))
+    if (aoei_exists(name)) {
+        const int rc = reject_cache_folder(name, err);
+        return rc ? rc : copy(dir, size, name, err);
+    }
+    if (!aoei_hub_name_parse(&hub, name))
         return copy(dir, size, name, err);
     int rc = find_snapshot(&snapshot, &hub, err);
-    const int partial = snapshot && !aoei_hub_has_weights(snapshot);
+    const int partial = snapshot && !aoei_hub_is_complete(snapshot);
     if (!rc && snapshot && !partial)
         rc = copy(dir, size, snapshot, err);
     else if (!rc && (partial || strpbrk(name, "/@")))
-        rc = fail_missing(name, partial, err);
+        rc = fail_missing(name, &hub, partial, err);
     else if (!rc)
         rc = copy(dir, size, name, err);
     aoei_free(snapshot);

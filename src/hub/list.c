@@ -103,36 +103,40 @@ static int list_snapshot(const listing *l, const char *name, const char *folder,
 
 /* Lists the snapshots in ROOT/FOLDER_NAME. */
 static int list_model(const listing *l, const char *root, const char *folder_name) {
-    char **names = NULL, *folder = aoei_path_join(root, folder_name),
-         *snapshots = folder ? aoei_path_join(folder, "snapshots") : NULL;
+    char **commits = NULL, *folder = aoei_path_join(root, folder_name);
     aoei_buffer name = {0};
     size_t n = 0;
     const char *rest = folder_name + strlen(PREFIX), *separator = strstr(rest, "--");
     (void)aoei_buffer_printf(&name, "%.*s%s%s", separator ? (int)(separator - rest) : (int)strlen(rest), rest,
                              separator ? "/" : "", separator ? separator + 2 : "");
-    int rc = !snapshots || name.failed ? aoei_fail_nomem(l->err, 0) : 0;
-    if (!rc && aoei_is_dir(snapshots))
-        rc = aoei_list_dir(&names, &n, snapshots, l->err);
+    int rc = !folder || name.failed ? aoei_fail_nomem(l->err, 0) : aoei_hub_commits(&commits, &n, folder, l->err);
     for (size_t i = 0; i < n && !rc; i++)
-        if (aoei_is_hex(names[i], AOEI_HUB_COMMIT))
-            rc = list_snapshot(l, name.data, folder, names[i]);
-    aoei_list_free(names, n);
+        rc = list_snapshot(l, name.data, folder, commits[i]);
+    aoei_list_free(commits, n);
     aoei_buffer_free(&name);
-    aoei_free(snapshots);
     aoei_free(folder);
+    return rc;
+}
+
+/* Lists the models of a cache. */
+static int list_root(const listing *l, const char *root) {
+    char **names = NULL;
+    size_t n = 0;
+    int rc = aoei_is_dir(root) ? aoei_list_dir(&names, &n, root, l->err) : 0;
+    for (size_t i = 0; i < n && !rc; i++)
+        if (strncmp(names[i], PREFIX, strlen(PREFIX)) == 0)
+            rc = list_model(l, root, names[i]);
+    aoei_list_free(names, n);
     return rc;
 }
 
 int aoe_hub_list(aoe_hub_entry_fn entry, void *user, aoe_error *err) {
     AOEI_CHECK(err, entry);
     const listing l = {entry, user, err};
-    char *root = aoei_hub_root(), **names = NULL;
-    size_t n = 0;
-    int rc = !root ? aoei_fail_nomem(err, 0) : aoei_is_dir(root) ? aoei_list_dir(&names, &n, root, err) : 0;
-    for (size_t i = 0; i < n && !rc; i++)
-        if (strncmp(names[i], PREFIX, strlen(PREFIX)) == 0)
-            rc = list_model(&l, root, names[i]);
-    aoei_list_free(names, n);
-    aoei_free(root);
+    char *root[AOEI_HUB_ROOTS];
+    int rc = aoei_hub_roots(root) ? aoei_fail_nomem(err, 0) : 0;
+    for (size_t i = 0; i < AOEI_HUB_ROOTS && root[i] && !rc; i++)
+        rc = list_root(&l, root[i]);
+    aoei_hub_roots_free(root);
     return rc;
 }

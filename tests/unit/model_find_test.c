@@ -15,8 +15,9 @@
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
 
 static int set_up(void **state) {
-    static const char *const variables[] = {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"};
-    for (size_t i = 0; i < 4; i++)
+    static const char *const variables[] = {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME",
+                                            "SENTENCE_TRANSFORMERS_HOME"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         unsetenv(variables[i]);
     *state = test_dir_create();
     return setenv("HF_HUB_CACHE", *state, 1);
@@ -119,6 +120,42 @@ static void test_missing(void **state) {
     assert_int_equal(aoe_model_find(dir, 4, "missing", NULL), AOE_EARG);
 }
 
+/* A snapshot without a reference, folders of the cache instead of snapshots, and a link to a missing file. */
+static void test_folders(void **state) {
+    const char *root = *state;
+    char path[1024], dir[1024];
+    aoe_error err = {0};
+    put(root, "models--org--loose/snapshots/" COMMIT, "model.safetensors", "x");
+    expect_missing("org/loose", "but not its revision 'main'; name a commit that it contains: org/loose@" COMMIT);
+    expect_missing("org/loose@v2", "but not its revision 'v2'; name a commit that it contains: org/loose@" COMMIT);
+    expect_found(root, "org/loose@" COMMIT, "models--org--loose/snapshots/" COMMIT);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/models--org--loose%s", root, i ? "/snapshots/" : "");
+        assert_int_equal(aoe_model_find(dir, sizeof dir, path, &err), AOE_ENOENT);
+        if (!strstr(err.message, "contains 1 revision of a model; give a revision: ") ||
+            !strstr(err.message, "/models--org--loose/snapshots/" COMMIT))
+            fail_msg("%s", err.message);
+    }
+    put(root, "models--org--loose/refs", "main", COMMIT);
+    snprintf(path, sizeof path, "%s/models--org--loose/snapshots/" COMMIT "/tokenizer.json", root);
+    assert_int_equal(symlink("../../blobs/missing", path), 0);
+    expect_missing("org/loose", "only a part of this model");
+}
+
+/* The second cache, which sentence-transformers uses. */
+static void test_second_cache(void **state) {
+    const char *root = *state;
+    char other[1024];
+    snprintf(other, sizeof other, "%s/other", root);
+    put(other, "models--org--name/snapshots/" COMMIT, "model.safetensors", "x");
+    put(other, "models--org--name/refs", "main", COMMIT);
+    expect_missing("org/name", "to download it");
+    setenv("SENTENCE_TRANSFORMERS_HOME", other, 1);
+    expect_found(other, "org/name", "models--org--name/snapshots/" COMMIT);
+    expect_missing("org/none", other);
+    unsetenv("SENTENCE_TRANSFORMERS_HOME");
+}
+
 static void test_path_first(void **state) {
     const char *root = *state;
     char dir[1024], before[1024];
@@ -152,6 +189,19 @@ static void test_environment(void **state) {
     expect_root("/old");
     setenv("HF_HUB_CACHE", "/new", 1);
     expect_root("/new");
+    /* variables in a value are expanded as in Python; unknown variables and incomplete names are kept */
+    setenv("BASE_DIR", "/data", 1);
+    unsetenv("NO_SUCH_VARIABLE");
+    setenv("HF_HUB_CACHE", "$BASE_DIR/a${BASE_DIR}b", 1);
+    expect_root("/data/a/datab");
+    setenv("HF_HUB_CACHE", "/x/$NO_SUCH_VARIABLE/${BASE_DIR/$", 1);
+    expect_root("/x/$NO_SUCH_VARIABLE/${BASE_DIR/$");
+    setenv("HF_HUB_CACHE", "~", 1);
+    expect_root("/h");
+    unsetenv("HF_HUB_CACHE");
+    unsetenv("HUGGINGFACE_HUB_CACHE");
+    setenv("HF_HOME", "$HOME/hf", 1);
+    expect_root("/h/hf/hub");
 }
 
 static void test_no_memory(void **state) {
@@ -211,6 +261,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_finds, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_folders, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_second_cache, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_path_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
