@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes output files with base/atomic_write.h. In addition, this file supports stdout, creates parent directories, prints
- * error messages, and removes temporary files when a signal ends the program.
+ * Writes output files with base/atomic_write.h. In addition, this file supports stdout, checks parent directories, prints error
+ * messages, and removes temporary files when a signal ends the program.
  */
 #include "cli/common/outfile.h"
 
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/dir.h"
 #include "base/path.h"
 #include "cli/common/output.h"
 
@@ -83,12 +82,22 @@ int cli_reject_input(const char *output, const char *const *inputs, size_t n) {
     return 0;
 }
 
-/* Creates the directory that contains `path`, including missing parent directories. */
-static int make_parents(const char *path, aoe_error *err) {
-    char *parent = aoei_path_parent(path);
-    const int code = parent && !aoei_is_dir(parent) ? aoei_make_dir(parent, err) : 0;
+int cli_check_parent(const char *path) {
+    char *parent = cli_is_stdout(path) ? NULL : aoei_path_parent(path);
+    int code = 0;
+    if (parent && !aoei_is_dir(parent))
+        code = cli_fail(aoei_exists(parent) ? "%s: %s is not a directory; correct the path"
+                                            : "%s: the directory %s does not exist; create it, or correct the path",
+                        path, parent);
     aoei_free(parent);
     return code;
+}
+
+void cli_note_parent(const char *dir) {
+    char *parent = dir ? aoei_path_parent(dir) : NULL;
+    if (parent && !aoei_exists(parent))
+        cli_note("the directory %s does not exist and is created", parent);
+    aoei_free(parent);
 }
 
 int cli_file_open(cli_file *f, const char *path) {
@@ -99,7 +108,9 @@ int cli_file_open(cli_file *f, const char *path) {
         return 0;
     }
     f->path = path;
-    if (make_parents(path, &err) || aoei_writer_open_output(&f->writer, path, &err))
+    if (cli_check_parent(path))
+        return 1;
+    if (aoei_writer_open_output(&f->writer, path, &err))
         return cli_fail("%s", err.message);
     f->file = f->writer.file;
     if (f->writer.temp_path) {

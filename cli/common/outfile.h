@@ -23,8 +23,13 @@ int cli_is_stdout(const char *path); /* returns 1 if path is NULL or "-" */
 int cli_is_same_file(const char *a, const char *b);
 /* If the output file is also one of inputs[n], reports the error and returns 1. Otherwise returns 0. */
 int cli_reject_input(const char *output, const char *const *inputs, size_t n);
-/* Opens an output file, or stdout if cli_is_stdout(path). Missing parent directories are created. Returns 0, or 1 after
- * reporting the error. */
+/* Returns 1 after reporting that the directory of the output file does not exist, otherwise 0. cli_file_open checks it, too;
+ * commands that open their output late call this function before. */
+int cli_check_parent(const char *path);
+/* Prints a note if the parent of an output directory does not exist, because the library creates it. dir: NULL: no output. */
+void cli_note_parent(const char *dir);
+/* Opens an output file, or stdout if cli_is_stdout(path). The directory of the file must exist. Returns 0, or 1 after reporting
+ * the error. */
 int cli_file_open(cli_file *f, const char *path);
 int cli_file_check(cli_file *f);  /* returns 0, or 1 after reporting that a write has failed; accepts a zeroed struct */
 int cli_file_commit(cli_file *f); /* completes the file and renames it; returns 0, or 1 after reporting the error */

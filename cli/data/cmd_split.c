@@ -244,6 +244,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO) {
         job j = {.o = &o, .input = args.operand[0]};
         cli_set_quiet(o.general.quiet);
+        cli_note_parent(o.output);
         code = run(&j);
         release(&j, code);
     }

@@ -457,6 +457,7 @@ int cli_experiment_run(cli_experiment *e, const cli_experiment_command *command,
     int code = cli_parse(&args, &syntax, argc, argv);
     if (code == CLI_GO) {
         cli_set_quiet(e->o.quiet);
+        cli_note_parent(e->o.output);
         e->command = command->command;
         e->syntax = &syntax;
         code = read_shared(e, &args);

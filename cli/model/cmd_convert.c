@@ -312,6 +312,7 @@ static int run_command(int argc, char **argv) {
         o.convert.count_on = o.count_on.item;
         o.convert.n_count_on = o.count_on.n;
         cli_set_quiet(o.general.quiet);
+        cli_note_parent(o.output);
         const int file = is_file(&args);
         char *dir = file ? NULL : cli_find_model(args.n ? args.operand[0] : o.model);
         code = (!dir && !file) || cli_open_context(&ctx, &o.general);

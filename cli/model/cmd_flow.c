@@ -161,6 +161,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);
+        cli_note_parent(o.output);
         char *dir = cli_find_model(o.model.dir);
         const int failed = !dir || cli_open_context(&ctx, &o.general);
         code = failed ? 1 : run_flow(&o, &args, dir, ctx);

@@ -198,6 +198,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);
+        cli_note_parent(o.output);
         code = cli_open_context(&ctx, &o.general) || run_init(&o, ctx);
         aoe_context_destroy(ctx);
     }

@@ -85,6 +85,7 @@ static int run_command(int argc, char **argv) {
     if (code == CLI_GO && o.output) {
         aoe_context *ctx = NULL;
         cli_set_quiet(o.general.quiet);
+        cli_note_parent(o.output);
         code = cli_open_context(&ctx, &o.general) || run_merge(&o, &args, ctx);
         aoe_context_destroy(ctx);
     }

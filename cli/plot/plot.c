@@ -31,7 +31,7 @@ int cli_plot_parse(cli_args *args, const cli_syntax *s, const cli_plot_options *
     if (!o->output)
         return cli_usage(s->command, "missing output name: -o NAME");
     cli_set_quiet(o->general.quiet);
-    return CLI_GO;
+    return cli_check_parent(o->output) ? 1 : CLI_GO;
 }
 
 char *cli_plot_input(const char *given, const char *name) {

@@ -177,6 +177,7 @@ static int run_command(int argc, char **argv) {
         };
         char *model = NULL;
         cli_set_quiet(o.general.quiet);
+        cli_note_parent(o.p.args.output);
         code =
             cli_training_args_fill(&o.p.args, &model, &o.model, &o.general) ? 1 : cli_training_run(&t, &o.p.args, &o.general);
         free(model);

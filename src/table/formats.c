@@ -261,7 +261,7 @@ int aoei_format_of_name(aoe_table_format *format, const char *path, aoe_error *e
     if (e->kind == DOCUMENT)
         return aoei_fail(err, AOE_EARG,
                          "%s: a file of this type is usually one text, not one text per line; set options.whole_files for one "
-                         "text per file, or set options.input_format to txt for one text per line",
+                         "text per file, set options.input_format to txt for one text per line, or rename the file to .txt",
                          path);
     return aoei_fail(err, AOE_EARG, "%s: the file is %s, which is not supported; %s", path, conversions[e->kind].name,
                      conversions[e->kind].advice);

@@ -11,8 +11,13 @@ fails "$AOE" train -q -m model -d data.tsv -o file/out
 fails "$AOE" train -q -m model -d data.tsv -o file
 fails "$AOE" init -q --shape bert-tiny --vocab-from data.tsv -o file/out
 fails "$AOE" embed -q -m model -o file/out.npy text.txt
-"$AOE" embed -q -m model -o made/folder/out.npy text.txt # parent directories are created
-wc -c <made/folder/out.npy >/dev/null
+# The directory of an output file must exist. The parents of an output directory are created, with a note.
+fails "$AOE" embed -q -m model -o made/folder/out.npy text.txt
+fails "$AOE" data dedup data.tsv -o made/unique.tsv
+fails "$AOE" plot density -m model data.tsv -o made/plot
+is_absent made
+"$AOE" data split data.tsv -o made/parts >/dev/null
+ls made
 "$AOE" embed -q -m model -o .out text.txt # a name that consists of an extension only: the format is jsonl
 head -c 13 .out && echo
 cat file

@@ -41,6 +41,7 @@ cat ranges.json
 embed queries.txt --ranges ranges.json
 # Ranges from a file, from texts, and from embeddings with 4 and 8 bytes per value give the same bytes.
 embed queries.txt --ranges ranges.json >queries.tsv
+mkdir made
 embed queries.txt --calibrate texts.txt --save-ranges made/ranges.npy | cmp - queries.tsv
 embed queries.txt --ranges made/ranges.npy | cmp - queries.tsv
 bytes made/ranges.npy f4 40 | awk '{ $1 = $1; print }'

@@ -38,7 +38,7 @@ static void test_rejected_extensions(void **state) {
     } cases[] = {
         {"a.md",
          "a.md: a file of this type is usually one text, not one text per line; set options.whole_files for one text per "
-         "file, or set options.input_format to txt for one text per line"},
+         "file, set options.input_format to txt for one text per line, or rename the file to .txt"},
         {"b/a.HTML", "one text per file"},
         {"a.py", "one text per file"},
         {"a.tex.gz", "one text per file"},
