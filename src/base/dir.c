@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -260,4 +261,15 @@ void aoei_list_free(char **names, size_t n) {
     for (size_t i = 0; i < n; i++)
         aoei_free(names[i]);
     aoei_free(names);
+}
+
+int aoei_check_free_space(const char *dir, uint64_t needed, const char *what, const char *remedy, aoe_error *err) {
+    struct statvfs disk;
+    if (statvfs(dir, &disk))
+        return 0;
+    const uint64_t space = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (needed <= space)
+        return 0;
+    return aoei_fail(err, AOE_ENOSPC, "%s needs %.1f MiB, but the file system of %s has only %.1f MiB of free space; %s", what,
+                     (double)needed / 0x1p20, dir, (double)space / 0x1p20, remedy);
 }

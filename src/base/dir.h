@@ -5,6 +5,7 @@
 #define AOEI_BASE_DIR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "aoe.h"
 
@@ -26,5 +27,8 @@ int aoei_sync_parent(const char *path, aoe_error *err);
  */
 int aoei_list_dir(char ***names, size_t *n, const char *path, aoe_error *err);
 void aoei_list_free(char **names, size_t n);
+/* Fails with AOE_ENOSPC if the file system of the directory has less free space than `needed` bytes. what: what needs the
+ * space, such as "the download". remedy: advice at the end of the message. Returns 0 if the free space is unknown. */
+int aoei_check_free_space(const char *dir, uint64_t needed, const char *what, const char *remedy, aoe_error *err);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include "aoe_hub.h"
 #include "base/alloc.h"
@@ -156,15 +155,10 @@ static int check_space(const job *j, aoe_error *err) {
     j->a->state.total = total;
     if (j->a->o->plan)
         j->a->o->plan(j->a->o->user, j->name.id, files, total, missing);
-    struct statvfs disk;
-    if (statvfs(j->folder, &disk))
-        return 0;
-    const uint64_t space = (uint64_t)disk.f_bavail * disk.f_frsize;
-    if (missing > space)
-        return aoei_fail(err, AOE_ENOSPC,
-                         "%s: the download needs %.1f MiB, but %s has only %.1f MiB of free space; free space, or set HF_HOME",
-                         j->name.id, (double)missing / 0x1p20, j->root, (double)space / 0x1p20);
-    return 0;
+    const int rc = aoei_check_free_space(j->folder, missing, "the download", "free space, or set HF_HOME", err);
+    if (rc)
+        aoei_error_prefix(err, "%s", j->name.id);
+    return rc;
 }
 
 /* Records which optional files the revision does not have. */

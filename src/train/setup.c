@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/path.h"
 #include "modeldir/peft.h"
+#include "nn/optimizer.h"
 #include "train/checkpoint.h"
 #include "train/schedule.h"
 #include "model/describe.h"
@@ -296,6 +297,14 @@ static int load_task(aoei_trainer *t, aoe_error *err) {
     return AOE_OK;
 }
 
+/* Checks that the disk has space for the first checkpoint, which contains the trained weights and the moments of the optimizer,
+ * in float32. Without this check, a full disk would be noticed only after the first steps. */
+static int check_space(const aoei_trainer *t, aoe_error *err) {
+    const uint64_t copies = 1 + (uint64_t)aoei_optimizer_moments(t->o->optimizer);
+    return aoei_check_free_space(t->o->output, copies * t->params->count * sizeof(float), "the first checkpoint",
+                                 "free space, or choose another directory for options.output", err);
+}
+
 int aoei_trainer_check(aoei_trainer *t, aoe_context *ctx, const aoe_training_args *o, aoei_task *task, aoe_error *err) {
     *t = (aoei_trainer){.ctx = ctx, .o = o, .task = task};
     int code = aoei_training_args_check(o, err);
@@ -339,6 +348,8 @@ int aoei_trainer_create(aoei_trainer *t, aoe_context *ctx, const aoe_training_ar
     }
     if (!code)
         code = lay_out(t, err);
+    if (!code)
+        code = check_space(t, err);
     if (!code && o->resume && !checkpoint)
         aoei_log_write(&t->ctx->log, AOE_LOG_INFO, "%s: no checkpoint yet, starting from the beginning", o->output);
     if (!code && checkpoint)

@@ -24,9 +24,15 @@ rm disk/full
 fails "$AOE" init -q --hidden 64 --layers 2 --vocab-from data.tsv --vocab-size 1000 -o disk/new
 find disk | sort
 rm -rf disk/*
+# Training checks the free space for the first checkpoint before the first step. If the disk is full later, the run stops and keeps
+# no partial file.
 fails "$AOE" train -q -m model -d data.tsv -o disk/out
-test ! -e disk/out/model.safetensors
 find disk | sort
+mount -o remount,size=400k disk
+fails "$AOE" train -q -m model -d data.tsv -o disk/out --save-every 1
+find disk | sed 's/step-[0-9]*/step-N/' | sort
+rm -rf disk/*
+mount -o remount,size=200k disk
 # The cache of a teacher contains no partial file, and a run with enough space continues.
 rm -rf disk/*
 "$AOE" init --quiet --hidden 64 --layers 1 --heads 2 --intermediate 32 --tokenizer model -o teacher
