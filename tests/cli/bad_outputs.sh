@@ -16,7 +16,7 @@ fails "$AOE" embed -q -m model -o made/folder/out.npy text.txt
 fails "$AOE" data dedup data.tsv -o made/unique.tsv
 fails "$AOE" plot density -m model data.tsv -o made/plot
 is_absent made
-"$AOE" data split data.tsv -o made/parts >/dev/null
+"$AOE" data split data.tsv -o made/parts 2>&1 >/dev/null | sed -n /made/p
 ls made
 "$AOE" embed -q -m model -o .out text.txt # a name that consists of an extension only: the format is jsonl
 head -c 13 .out && echo

@@ -15,7 +15,7 @@ printf '\357\273\277the cat\r\na man\r\n' >bom.txt
 for file in t.CSV t.tab t.ndjson t.json lines.json t.log bom.txt; do
     echo "$file: $(embed "$file" | md5sum | cut -c1-8) $("$AOE" tokenize -m model "$file" | tr '\n' ' ')"
 done
-"$AOE" data stats t.CSV t.tab t.ndjson t.json lines.json | sed -n 1,6p
+"$AOE" data stats -q t.CSV t.tab t.ndjson t.json lines.json | sed -n 1,6p
 "$AOE" data dedup t.json -o unique.jsonl -q && cat unique.jsonl
 "$AOE" data dedup t.json -o unique.json -q || echo "exit code $?"
 fails "$AOE" data check t.log
@@ -66,7 +66,7 @@ printf 'the cat,a man,1\na dog,a cow,0\na cow,a cow,2\n' >pairs.csv
 printf 'text1;text2;label\nthe cat;a man;0,5\na dog;a cow;1\na cow;a cow;2,25\n' >comma.csv
 fails "$AOE" eval sts -q -m model comma.csv
 "$AOE" eval sts -q -m model --decimal-comma comma.csv | wc -l
-"$AOE" data stats --decimal-comma --format csv comma.csv | sed -n 2p
+"$AOE" data stats -q --decimal-comma --format csv comma.csv | sed -n 2p
 printf 'text\tn\n"the ""cat"""\t1\n"a\tman"\t2\n' >quoted.tsv
 fails "$AOE" embed -q -m model quoted.tsv
 fails "$AOE" data stats quoted.tsv
