@@ -65,7 +65,7 @@ static const struct {
     {"gemma3_text", CAUSAL "hidden_activation query_pre_attn_scalar attn_logit_softcapping final_logit_softcapping "
                            "rope_local_base_freq sliding_window_pattern _sliding_window_pattern cache_implementation "},
     {"static", "hidden_size vocab_size normalize tokenizer_name apply_pca apply_zipf hidden_dim seq_length sif_coefficient "
-               "embedding_dtype max_length cache_dir pooling vocabulary_quantization pca_dims "},
+               "embedding_dtype max_length cache_dir pooling vocabulary_quantization pca_dims head_config "},
     {"word_embeddings", "hidden_size vocab_size update_embeddings bigrams "},
     {"ran", SIZES "head_size window_size min_window_size layer_norm_eps dropout norm_variant cell_pooling memory_review "},
 };
@@ -81,7 +81,7 @@ static const char config_keys[] =
     "tie_encoder_decoder tokenizer_class prefix attn_implementation _attn_implementation _attn_implementation_autoset "
     "classifier_dropout classifier_dropout_prob classifier_activation classifier_bias directionality pooler_dropout "
     "pooler_fc_size pooler_hidden_act pooler_hidden_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head "
-    "pooler_type summary_hidden_size sentence_transformers do_sample early_stopping max_length min_length num_beams "
+    "pooler_type summary_hidden_size sentence_transformers sbert_ce_default_activation_function do_sample early_stopping max_length min_length num_beams "
     "num_beam_groups diversity_penalty temperature top_k top_p typical_p repetition_penalty length_penalty "
     "no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids num_return_sequences output_scores "
     "return_dict_in_generate forced_bos_token_id forced_eos_token_id remove_invalid_values "
@@ -304,6 +304,23 @@ int aoei_json_keys_check(const json_t *object, aoei_key_file kind, const char *s
     return 0;
 }
 
-int aoei_json_keys_has(const char *model_type) {
-    return keys_of(AOEI_KEYS_CONFIG, model_type) != NULL;
+int aoei_json_keys_list(aoei_key_list *list, size_t i) {
+    enum { ARCHITECTURES = sizeof architectures / sizeof *architectures, MODULES = sizeof modules / sizeof *modules };
+    enum { COMPONENTS = sizeof components / sizeof *components, OTHERS = sizeof other_keys / sizeof *other_keys };
+    if (i < ARCHITECTURES)
+        *list = (aoei_key_list){AOEI_KEYS_CONFIG, architectures[i].model_type, architectures[i].keys};
+    else if ((i -= ARCHITECTURES) < MODULES)
+        *list = (aoei_key_list){AOEI_KEYS_MODULE, modules[i].class_name, modules[i].keys};
+    else if ((i -= MODULES) < COMPONENTS)
+        *list = (aoei_key_list){AOEI_KEYS_COMPONENT, components[i].type, components[i].keys};
+    else if ((i -= COMPONENTS) < OTHERS)
+        *list = (aoei_key_list){(aoei_key_file)i, NULL,
+                                i == AOEI_KEYS_CONFIG ? config_keys
+                                : other_keys[i]       ? other_keys[i]
+                                                      : ""};
+    else if ((i -= OTHERS) < sizeof limited / sizeof *limited)
+        *list = (aoei_key_list){limited[i].kind, NULL, limited[i].key};
+    else
+        return 0;
+    return 1;
 }

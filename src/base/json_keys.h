@@ -49,7 +49,15 @@ void aoei_json_keys_collect(aoei_unknown_keys *unknown, const json_t *object, ao
                             const char *within);
 /* Writes a warning that names the unknown keys of a file to `log`. If there are none, does nothing. */
 void aoei_json_keys_warn(const aoei_unknown_keys *unknown, const char *file, const aoei_log *log);
-/* Returns 1 if there is a list of the keys of config.json for this architecture, a value of aoei_arch.model_type. */
-int aoei_json_keys_has(const char *model_type);
+/* A list of keys. */
+typedef struct aoei_key_list {
+    aoei_key_file kind;
+    const char *subject; /* architecture, class of a module or type of a component, as above; NULL: none, or all of the kind */
+    const char *keys;    /* names, each of which is followed by a space */
+} aoei_key_list;
+
+/* Sets *list to the list with the index i, for programs that compare the effect of every key with another library. Returns 0 if
+ * there are at most i lists. */
+int aoei_json_keys_list(aoei_key_list *list, size_t i);
 
 #endif

@@ -84,6 +84,7 @@ static int check_variants(const aoei_encoder_config *c, const json_t *config, co
 /* Reads the relative positions. */
 static int read_relative(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     aoei_relative_config *r = &c->relative;
+    const char *norm = NULL;
     int rc;
     r->buckets = r->max_distance = 0;
     if ((rc = read_optional(config, "position_buckets", &r->buckets, file, err)) ||
@@ -94,7 +95,8 @@ static int read_relative(aoei_encoder_config *c, const json_t *config, const cha
     r->keys = has_name(config, "pos_att_type", "c2p");
     r->queries = has_name(config, "pos_att_type", "p2c");
     r->norm = has_name(config, "norm_rel_ebd", "layer_norm");
-    if ((rc = aoei_check_size("max_relative_positions", r->max_distance, 1, MAX_DISTANCES, file, err)) ||
+    if ((rc = aoei_json_string(config, "norm_rel_ebd", &norm, NULL, file, err)) ||
+        (rc = aoei_check_size("max_relative_positions", r->max_distance, 1, MAX_DISTANCES, file, err)) ||
         (rc = aoei_check_size("position_buckets", r->buckets, 0, MAX_DISTANCES, file, err)))
         return rc;
     if (r->buckets && (r->buckets < MIN_BUCKETS || r->max_distance <= r->buckets / 2 + 1))

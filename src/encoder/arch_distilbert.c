@@ -5,6 +5,7 @@
  */
 #include "encoder/arch_distilbert.h"
 
+#include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch_bert.h"
 #include "encoder/arch_keys.h"
@@ -34,9 +35,12 @@ static int read_distilbert(aoei_encoder_config *c, const json_t *config, const c
         (rc = aoei_json_size(config, "hidden_dim", &c->intermediate, file, err)) ||
         (rc = aoei_json_size(config, "vocab_size", &c->vocab, file, err)) ||
         (rc = aoei_json_size(config, "max_position_embeddings", &c->positions, file, err)) ||
-        (rc = aoei_json_double(config, "dropout", &c->hidden_dropout, file, err)))
+        (rc = aoei_key_dropout(config, "dropout", &c->hidden_dropout, file, err)) ||
+        (rc = aoei_key_dropout(config, "attention_dropout", &c->attention_dropout, file, err)))
         return rc;
-    return aoei_json_double(config, "attention_dropout", &c->attention_dropout, file, err);
+    if (!c->hidden || !c->intermediate)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is 0; it must be at least 1", file, c->hidden ? "hidden_dim" : "dim");
+    return 0;
 }
 
 static int write_distilbert(const aoei_encoder_config *c, json_t *config) {

@@ -71,7 +71,8 @@ static int read_windows(aoei_encoder_config *c, const json_t *config, const char
     if (json_is_null(json_object_get(config, "sliding_window")))
         c->window = 0;
     set_windows(c, pattern);
-    if ((rc = aoei_llama_read_layer_types(c, config, file, err)) || (rc = aoei_llama_check_windows(c, file, err)))
+    if ((rc = aoei_llama_read_layer_types(c, config, file, err)) || (rc = aoei_llama_check_windows(c, file, err)) ||
+        (rc = aoei_llama_check_causal(c, config, file, err)))
         return rc;
     if (!both && causal)
         return 0;

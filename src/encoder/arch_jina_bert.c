@@ -36,7 +36,8 @@ static int recognizes_code(const json_t *config) {
 
 static int recognizes_jina(const json_t *config) {
     const char *positions = json_string_value(json_object_get(config, "position_embedding_type"));
-    return origin_contains(config, "jinaai/jina-bert") || json_string_value(json_object_get(config, "feed_forward_type")) ||
+    const char *feed_forward = json_string_value(json_object_get(config, "feed_forward_type"));
+    return origin_contains(config, "jinaai/jina-bert") || (feed_forward && !strcmp(feed_forward, "geglu")) ||
            (positions && !strcmp(positions, "alibi"));
 }
 

@@ -131,6 +131,11 @@ static int check_heads(const aoei_encoder_config *c, const char *file, aoe_error
     return rc ? rc : check_factors(c, &c->rope_local, file, err);
 }
 
+int aoei_key_dropout(const json_t *config, const char *key, double *out, const char *file, aoe_error *err) {
+    const int rc = aoei_json_double(config, key, out, file, err);
+    return rc ? rc : aoei_check_probability(key, *out, file, err);
+}
+
 int aoei_transformer_check(const aoei_encoder_config *c, const char *file, aoe_error *err) {
     const int rms = c->norm == AOEI_RMSNORM;
     int rc;

@@ -25,6 +25,8 @@ int aoei_key_must_be(const json_t *config, const char *key, const char *value, c
 int aoei_key_must_have(const json_t *config, const char *key, const char *value, const char *file, aoe_error *err);
 /* Checks that an option is false or missing. `why` is the reason that is printed in the error message. */
 int aoei_key_reject_true(const json_t *config, const char *key, const char *why, const char *file, aoe_error *err);
+/* Reads the dropout probability `key` into *out and checks its range. If the key is missing, *out is unchanged. */
+int aoei_key_dropout(const json_t *config, const char *key, double *out, const char *file, aoe_error *err);
 /* Adds the keys of the JSON object `keys` to config and takes ownership of `keys`. Returns 0, or AOE_ENOMEM if memory
  * allocation fails or if `keys` is NULL because its allocation failed. */
 int aoei_keys_add(json_t *config, json_t *keys);

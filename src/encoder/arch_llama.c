@@ -320,7 +320,8 @@ static void window_from(aoei_encoder_config *c, size_t first) {
  * the tokens at the distance sliding_window too, and sentence-transformers pools the mean. */
 static int read_direction(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int causal = 1, both = 0, rc;
-    if ((rc = aoei_json_bool(config, "is_causal", &causal, file, err)) ||
+    if ((rc = aoei_llama_check_causal(c, config, file, err)) ||
+        (rc = aoei_json_bool(config, "is_causal", &causal, file, err)) ||
         (rc = aoei_json_bool(config, "use_bidirectional_attention", &both, file, err)) || (causal && !both))
         return rc;
     c->causal = 0;
@@ -328,6 +329,16 @@ static int read_direction(aoei_encoder_config *c, const json_t *config, const ch
     c->pooling = AOE_POOLING_LAST_AVG;
     c->window += c->window > 0;
     return 0;
+}
+
+int aoei_llama_check_causal(const aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    if (!c->window || !json_is_null(json_object_get(config, "is_causal")))
+        return 0;
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: is_causal is null, which the library transformers reads as false only in layers with a sliding window; "
+        "set it to true or false, or remove it",
+        file);
 }
 
 /* Reads the optional keys num_key_value_heads and head_dim. */
@@ -396,6 +407,8 @@ static int read_windows(aoei_encoder_config *c, const json_t *config, const char
     if ((rc = aoei_llama_read_common(c, config, file, err)) ||
         (rc = aoei_json_size(config, "sliding_window", &c->window, file, err)))
         return rc;
+    if (!c->window && json_is_integer(json_object_get(config, "sliding_window")))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"sliding_window\" is 0; it must be at least 1, or null for no window", file);
     window_from(c, 0);
     return 0;
 }
@@ -425,6 +438,18 @@ static int read_ministral(aoei_encoder_config *c, const json_t *config, const ch
     return read_direction(c, config, file, err);
 }
 
+/* Checks layer_types of a model without sliding windows: the list must have one element per layer, and no layer may have a
+ * window. */
+static int check_no_window(const aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    aoei_encoder_config listed = *c;
+    listed.window = 1;
+    const int rc = aoei_llama_read_layer_types(&listed, config, file, err);
+    if (rc || !json_array_size(json_object_get(config, "layer_types")) || !listed.window)
+        return rc;
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: layer_types has sliding_attention, but use_sliding_window is not true; correct one of them", file);
+}
+
 int aoei_llama_read_qwen2(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int use = 0, rc;
     size_t first = 28;
@@ -437,7 +462,7 @@ int aoei_llama_read_qwen2(aoei_encoder_config *c, const json_t *config, const ch
         return rc;
     c->window = use ? window : 0;
     window_from(c, first);
-    rc = use ? aoei_llama_read_layer_types(c, config, file, err) : 0;
+    rc = use ? aoei_llama_read_layer_types(c, config, file, err) : check_no_window(c, config, file, err);
     return rc ? rc : read_direction(c, config, file, err);
 }
 

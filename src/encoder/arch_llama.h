@@ -38,6 +38,9 @@ int aoei_llama_read_layer_types(aoei_encoder_config *c, const json_t *config, co
 /* Completes the description of the windows: if no layer is in c->windowed, c->window becomes 0. Returns AOE_EFORMAT if a layer
  * has a window, but c->window is 0. */
 int aoei_llama_check_windows(aoei_encoder_config *c, const char *file, aoe_error *err);
+/* Rejects is_causal null in a model with sliding windows: the library transformers reads it as false only in layers with a
+ * window. c: the windows were read. */
+int aoei_llama_check_causal(const aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err);
 /* Returns the value of layer_types, which the caller owns, or NULL if memory allocation fails. */
 json_t *aoei_llama_layer_types_json(const aoei_encoder_config *c);
 /* Add the common keys, or all keys of Qwen2, to config. Return 0 or AOE_ENOMEM. */

@@ -118,8 +118,8 @@ static int read_modernbert(aoei_encoder_config *c, const json_t *config, const c
         (rc = aoei_json_need_size(config, "vocab_size", &c->vocab, file, err)) ||
         (rc = aoei_json_size(config, "max_position_embeddings", &c->positions, file, err)) ||
         (rc = aoei_json_double(config, "norm_eps", &c->norm_eps, file, err)) ||
-        (rc = aoei_json_double(config, "attention_dropout", &c->attention_dropout, file, err)) ||
-        (rc = aoei_json_double(config, "embedding_dropout", &c->hidden_dropout, file, err)) ||
+        (rc = aoei_key_dropout(config, "attention_dropout", &c->attention_dropout, file, err)) ||
+        (rc = aoei_key_dropout(config, "embedding_dropout", &c->hidden_dropout, file, err)) ||
         (rc = read_options(c, config, file, err)) || (rc = read_windows(c, config, file, err)))
         return rc;
     return read_rope(c, config, file, err);

@@ -164,9 +164,10 @@ static int read_published(aoei_encoder_config *c, const json_t *config, const ch
 }
 
 static int read_nomic(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    const json_t *published = json_object_get(config, "n_embd");
     size_t dim = 0;
     int rc;
-    if (json_object_get(config, "n_embd"))
+    if (published && !json_is_null(published))
         return read_published(c, config, file, err);
     if ((rc = aoei_bert_read_sizes(c, config, file, err)) || (rc = aoei_llama_read_rope(c, config, file, err)) ||
         (rc = aoei_json_size(config, "head_dim", &dim, file, err)))

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "encoder/arch_keys.h"
 #include "encoder/static_encoder.h"
@@ -17,11 +18,22 @@
 
 static const char *const prefixes[] = {"", NULL};
 
+/* Reads max_length: the maximum number of tokens of a text, or null for no limit. */
+static int read_max_length(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
+    const json_t *v = json_object_get(config, "max_length");
+    size_t n = json_is_null(v) ? MAX_TOKENS : 0;
+    const int rc = aoei_json_size(config, "max_length", &n, file, err);
+    if (!rc && v && !n)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"max_length\" is 0; it must be at least 1, or null for no limit", file);
+    c->max_tokens = n < MAX_TOKENS ? n : MAX_TOKENS;
+    return rc;
+}
+
 static int read_static(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int rc;
     c->no_embed_norm = 1;
     if ((rc = aoei_json_need_size(config, "hidden_size", &c->hidden, file, err)) ||
-        (rc = aoei_json_need_size(config, "vocab_size", &c->vocab, file, err)))
+        (rc = aoei_json_need_size(config, "vocab_size", &c->vocab, file, err)) || (rc = read_max_length(c, config, file, err)))
         return rc;
     return aoei_json_bool(config, "normalize", &c->normalize, file, err);
 }

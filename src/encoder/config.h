@@ -143,6 +143,7 @@ typedef struct aoei_encoder_config {
     int no_position_table;         /* 1: there is no position table, although `positions` is not 0 */
     size_t bigrams;                /* number of rows of the table of bigrams (nn/bigrams.h); 0: there is no table */
     int frozen_words;              /* 1: the word embeddings are not trained (WordEmbeddings) */
+    size_t max_tokens;             /* maximum number of tokens of a text in config.json (Model2Vec); 0: none is given */
     int normalize;                 /* 1: config.json requests that vectors are normalized to unit length (static models) */
     aoei_activation activation;    /* activation function of the feed-forward layers */
     double norm_eps;               /* epsilon of all norms */

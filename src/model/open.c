@@ -40,6 +40,7 @@
 #include "nn/pooling.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_parts.h"
 
 /* Checks the options that do not depend on the model. */
 static int check_options(const aoe_model_options *o, aoe_error *err) {
@@ -97,6 +98,20 @@ static int find_mask(aoe_model *m, aoe_error *err) {
                            "%s: the pooling is mask, but the tokenizer has no token [MASK] or <mask>; choose "
                            "another pooling",
                            m->files.dir);
+}
+
+/* Checks that the maximum sequence length of the directory is larger than the number of special tokens. */
+static int check_length(const aoe_model *m, aoe_error *err) {
+    const aoei_settings *s = &m->settings;
+    const size_t special = m->tokenizer ? m->tokenizer->post.n_before + m->tokenizer->post.n_after : 0;
+    if (!strcmp(s->max_length_from, "option") || m->config.arch->plain_tokens || !special || s->max_length > special)
+        return AOE_OK;
+    const int given = strcmp(s->max_length_from, "default") != 0;
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s: the maximum sequence length is %zu (from %s), but must be larger than the number of special tokens, "
+                     "%zu; correct the value, or set options.max_length",
+                     m->files.dir, s->max_length, given ? s->max_length_from : "max_position_embeddings in config.json",
+                     special);
 }
 
 /* Sets m->lora_targets to the names of the adapted layers. */
@@ -177,7 +192,7 @@ static int load_weights_and_tokenizer(aoe_model *m, const aoei_open_mode *mode, 
     if ((rc = aoei_weight_tensors_find(&m->files, &m->config, err)) ||
         (mode->words != AOE_POOLING_AUTO && (rc = aoei_word_table_select(m, mode->words, has_prompt, err))) ||
         (rc = aoei_weights_place(m, mode, err)) || (rc = aoei_weights_generate(m, mode->seed, err)) ||
-        (rc = check_weights_and_open_tokenizer(m, err)) || (rc = find_mask(m, err)))
+        (rc = check_weights_and_open_tokenizer(m, err)) || (rc = find_mask(m, err)) || (rc = check_length(m, err)))
         return rc;
     if (m->config.classes && (rc = aoei_head_adapters_merge(m, err)))
         return rc;

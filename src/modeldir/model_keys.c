@@ -81,6 +81,31 @@ static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
     return rc ? rc : check_file(dir, "config_sentence_transformers.json", AOEI_KEYS_SENTENCE_TRANSFORMERS, NULL, log, err);
 }
 
+/* Checks model_type in config_sentence_transformers.json. If it names another class, sentence-transformers does not use the
+ * modules of the directory, such as those after the Transformer of a cross-encoder. */
+static int check_model_type(const char *dir, const aoei_encoder_config *c, aoe_error *err) {
+    json_t *root = NULL, *modules = NULL;
+    char *path = NULL, *list = NULL;
+    int rc = aoei_json_load_optional(&modules, &list, dir, "modules.json", err);
+    if (!rc && modules)
+        rc = aoei_json_load_optional(&root, &path, dir, "config_sentence_transformers.json", err);
+    const json_t *type = json_object_get(root, "model_type");
+    const char *name = json_string_value(type);
+    if (!rc && type && (!name || !*name))
+        rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                       "%s: model_type has a value that is not supported (supported: SentenceTransformer, CrossEncoder)", path);
+    else if (!rc && name && !strcmp(name, "CrossEncoder") && !c->classes && json_array_size(modules) > 1)
+        rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                       "%s: model_type is CrossEncoder, so the modules of this model compute scores; score pairs with it (aoe "
+                       "rerank)",
+                       path);
+    json_decref(root);
+    json_decref(modules);
+    aoei_free(path);
+    aoei_free(list);
+    return rc;
+}
+
 int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_log *log, aoe_error *err) {
     static const char tokenizer[] = "tokenizer_config.json";
     const char *dir = f->base_dir && !aoei_entry_exists(f->dir, tokenizer) ? f->base_dir : f->dir;
@@ -93,6 +118,8 @@ int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *
         rc = check_file(aoei_settings_dir(f), "aoe.json", AOEI_KEYS_AOE, NULL, log, err);
     if (!rc)
         rc = check_modules(aoei_settings_dir(f), log, err);
+    if (!rc)
+        rc = check_model_type(aoei_settings_dir(f), c, err);
     if (!rc)
         rc = check_file(dir, tokenizer, AOEI_KEYS_TOKENIZER, NULL, log, err);
     if (!rc)

@@ -254,8 +254,9 @@ static int check_supported(const json_t *root, const char *file, aoe_error *err)
                          bias);
     if ((rc = check_initialization(root, file, err)))
         return rc;
+    const json_t *kasa = json_object_get(root, "kasa_config"); /* an empty object has an effect */
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
-        if (!aoei_json_is_unset(json_object_get(root, unset[i])))
+        if (!aoei_json_is_unset(json_object_get(root, unset[i])) || (!strcmp(unset[i], "kasa_config") && json_is_object(kasa)))
             return aoei_fail(err, AOE_EUNSUPPORTED, "%s: %s is set, which is not supported; merge the adapters with PEFT", file,
                              unset[i]);
     return 0;
@@ -368,24 +369,54 @@ static int check_each(aoei_lora *lora, const aoei_lora_layer *each, const aoei_e
     return 0;
 }
 
+/* Returns an error that says that no linear layer has an adapter. last: a name in target_modules. */
+static int fail_no_target(const json_t *root, const char *last, const aoei_encoder_config *c, const char *file,
+                          aoe_error *err) {
+    static const char *const keys[] = {"layers_to_transform", "exclude_modules"};
+    const char *why = json_is_string(json_object_get(root, "target_modules")) ? "target_modules" : NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !why; i++)
+        if (!aoei_json_is_unset(json_object_get(root, keys[i])))
+            why = keys[i];
+    if (why && *why == 't')
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the regular expression '%s' in target_modules matches the complete name of no linear layer of the "
+            "model",
+            file, last);
+    if (why)
+        return aoei_fail(err, AOE_EFORMAT, "%s: %s leaves no linear layer with an adapter; correct it", file, why);
+    const int rc = fail_unknown(last, c, err);
+    aoei_error_prefix(err, "%s: target_modules", file);
+    if (err && rc != AOE_ENOMEM)
+        err->code = AOE_EFORMAT;
+    return rc == AOE_ENOMEM ? rc : AOE_EFORMAT;
+}
+
+/* Checks layers_to_transform, which is an index of a layer or a list of indices. */
+static int check_transformed(const json_t *root, const char *file, aoe_error *err) {
+    const json_t *v = json_object_get(root, "layers_to_transform");
+    const size_t n = json_array_size(v);
+    int valid = !v || json_is_null(v) || json_is_array(v) || (json_is_integer(v) && json_integer_value(v) >= 0);
+    for (size_t i = 0; i < n; i++)
+        valid = valid && json_is_integer(json_array_get(v, i)) && json_integer_value(json_array_get(v, i)) >= 0;
+    return valid ? 0
+                 : aoei_fail(err, AOE_EFORMAT,
+                             "%s: layers_to_transform is neither an index of a layer nor a list of indices; correct it", file);
+}
+
 /* Reads which linear layers have adapters, and their ranks and alphas. */
 static int read_targets(aoei_lora *lora, aoei_lora_layer **out, const json_t *root, const aoei_encoder_config *c,
                         const char *prefix, const char *file, aoe_error *err) {
     const char *last;
-    int rc = check_targets(&last, root, file, err);
-    if (rc)
+    int rc;
+    if ((rc = check_targets(&last, root, file, err)) || (rc = check_transformed(root, file, err)))
         return rc;
     aoei_lora_layer *each = aoei_calloc(c->layers * AOEI_ADAPTERS + 1, sizeof *each);
     if (!each)
         return aoei_fail_nomem(err, c->layers * AOEI_ADAPTERS * sizeof *each);
     rc = match_modules(lora, each, root, c, prefix, file, err);
-    if (!rc && !lora->targets) {
-        rc = fail_unknown(last, c, err);
-        aoei_error_prefix(err, "%s", file);
-        rc = rc == AOE_ENOMEM ? rc : AOE_EFORMAT;
-        if (err)
-            err->code = rc;
-    }
+    if (!rc && !lora->targets)
+        rc = fail_no_target(root, last, c, file, err);
     if (!rc && !are_equal(lora, each, c) && !(rc = check_each(lora, each, c, file, err))) {
         lora->each = *out = each;
         return 0;

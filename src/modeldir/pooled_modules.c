@@ -208,17 +208,40 @@ static int find_weight(aoei_model_files *f, size_t slot, const aoei_slot *s, con
     return 0;
 }
 
+/* Checks that module i uses every tensor of its file. used: number of tensors that it uses. */
+static int check_all_used(const aoei_model_files *f, const aoei_encoder_config *c, size_t i, size_t used, aoe_error *err) {
+    const aoei_safetensors *file = f->modules[i];
+    for (size_t k = 0; file && k < aoei_safetensors_count(file) && used < aoei_safetensors_count(file); k++) {
+        const aoei_st_tensor *t = aoei_safetensors_at(file, k);
+        int is_used = 0;
+        for (size_t part = 0; part < AOEI_MODULE_WEIGHTS; part++)
+            is_used |= f->tensors[aoei_pooled_slot(c, AOEI_MODULE_WEIGHTS * i + part)] == t;
+        if (!is_used)
+            return aoei_fail(err, AOE_EFORMAT,
+                             "%s: config.json in this folder describes a module without the tensor '%s'; correct the keys of "
+                             "config.json, such as bias and use_residual",
+                             aoei_safetensors_path(file, t), t->name);
+    }
+    return 0;
+}
+
 int aoei_modules_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     if (c->classes &&
         !c->head_in_modules) /* the modules are the classification head, whose weights are in the weight file of the model */
         return 0;
+    size_t used = 0;
     int rc = 0;
     for (size_t kind = 0; kind < AOEI_MODULE_WEIGHTS * c->n_modules && !rc; kind++) {
         const size_t slot = aoei_pooled_slot(c, kind);
         aoei_slot s;
         aoei_slot_describe(c, slot, &s);
         const int is_flow = c->modules[kind / AOEI_MODULE_WEIGHTS].kind == AOEI_MODULE_FLOW;
+        used += !s.absent;
         rc = s.absent ? 0 : find_weight(f, slot, &s, is_flow ? "flow" : "dense layer", err);
+        if (!rc && (kind + 1) % AOEI_MODULE_WEIGHTS == 0) {
+            rc = check_all_used(f, c, kind / AOEI_MODULE_WEIGHTS, used, err);
+            used = 0;
+        }
     }
     return rc;
 }

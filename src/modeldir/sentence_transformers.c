@@ -114,7 +114,7 @@ static int pooling_of_modes(aoe_pooling *p, const modes *m, int averaged, const 
             k++;
         if (k == MAX_MODES || (bits >> k & 1))
             return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: pooling '%s' is not supported, or is given twice (supported: cls, max, mean, "
+                             "%s: pooling '%s' in pooling_mode is not supported, or is given twice (supported: cls, max, mean, "
                              "mean_sqrt_len_tokens, weightedmean, lasttoken)",
                              path, m->name[i]);
         is_ordered = is_ordered && bits < 1 << k;
@@ -280,7 +280,7 @@ static int add_module(module_list *list, size_t i, const char *type, const char 
     const int is_second = i == 1u + (list->layers != NULL) + (list->tokens != NULL) && kind && !strcmp(kind, "Pooling");
     if (!is_first && !is_layers && !tokens && !is_second && (!list->pooling || !kind || !may_follow_pooling(kind)))
         return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: module %zu, '%s', is not supported at this position (supported: %s, optionally "
+                         "%s: module %zu of type '%s' is not supported at this position (supported: %s, optionally "
                          "WeightedLayerPooling, CNN or LSTM, Pooling, then any of Dense, LayerNorm, Dropout and Normalize)%s",
                          path, i, type, list->first,
                          kind && !strcmp(kind, "LogitScore") ? "; the model is a reranker, so score pairs with it (aoe rerank)"
@@ -318,6 +318,19 @@ static int remove_normalize(module_list *list, const char *dir, aoe_error *err) 
     return rc;
 }
 
+/* Checks that the names of the modules differ: sentence-transformers replaces a module by a later one with the same name. */
+static int check_names(json_t *root, const char *path, aoe_error *err) {
+    for (size_t i = 1; i < json_array_size(root); i++)
+        for (size_t k = 0; k < i; k++) {
+            const json_t *a = json_object_get(json_array_get(root, k), "name"),
+                         *b = json_object_get(json_array_get(root, i), "name");
+            if (a && json_equal(a, b))
+                return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modules %zu and %zu have the same name; correct \"name\"", path, k,
+                                 i);
+        }
+    return 0;
+}
+
 /* Reads the modules in `root`, the contents of modules.json in `dir`. The caller frees list->after even if the function
  * fails. */
 static int read_module_list(module_list *list, json_t *root, const char *dir, const char *path, aoe_error *err) {
@@ -337,7 +350,8 @@ static int read_module_list(module_list *list, json_t *root, const char *dir, co
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: there is no %s module, so aoe cannot compute embeddings with this model%s",
                          path, json_array_size(root) ? "Pooling" : "Transformer",
                          json_array_size(root) ? "; if it is a cross-encoder, score pairs of texts with it (aoe rerank)" : "");
-    return remove_normalize(list, dir, err);
+    rc = check_names(root, path, err);
+    return rc ? rc : remove_normalize(list, dir, err);
 }
 
 /* Sets *averaged to 1 if the first module after the pooling averages two concatenated vectors. */
@@ -418,7 +432,7 @@ static int add_static_module(module_list *list, size_t i, const char *type, cons
                     : strcmp(kind, "StaticEmbedding") != 0 || (*at && !aoei_is_plain_folder(at))))
         return aoei_fail(
             err, AOE_EUNSUPPORTED,
-            "%s: module %zu, '%s', is not supported at this position (supported: StaticEmbedding, then any of Dense, "
+            "%s: module %zu of type '%s' is not supported at this position (supported: StaticEmbedding, then any of Dense, "
             "LayerNorm, Dropout and Normalize, each in a subfolder of the model directory)",
             path, i, kind ? kind : type);
     return i ? aoei_module_list_append(&list->after, kind, at, err) : 0;
@@ -461,6 +475,8 @@ static int read_static_list(module_list *list, json_t **root, const char **folde
         rc = add_static_module(list, i, type ? type : "without a type", i ? at ? at : "" : *folder, path, err);
     }
     if (!rc)
+        rc = check_names(*root, path, err);
+    if (!rc)
         rc = remove_normalize(list, dir, err);
     aoei_free(path);
     return rc;
@@ -477,6 +493,10 @@ static int read_static_modules(aoei_partial_settings *s, const aoei_encoder_conf
         rc = aoei_fail_nomem(err, strlen(dir));
     if (!rc && c->arch->library == AOEI_LIBRARY_STATIC_EMBEDDING && s->max_length == AOE_AUTO)
         rc = read_truncation(s, tokenizer_dir ? tokenizer_dir : dir, c->arch->max_length(c), err);
+    if (!rc && c->arch->library == AOEI_LIBRARY_MODEL2VEC && s->max_length == AOE_AUTO && c->max_tokens) {
+        s->max_length = c->max_tokens;
+        s->max_length_from = "config.json";
+    }
     if (!rc && !s->modules && json_array_size(list.after))
         s->modules = json_incref(list.after);
     if (!rc && s->normalize == AOE_AUTO && (c->normalize || root))
@@ -495,8 +515,8 @@ static int read_length(size_t *out, json_t *config, const char *key, size_t max,
     int rc = aoei_json_double(config, key, &n, path, err);
     if (rc)
         return rc;
-    if (n < 0)
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; correct the value", path, key, n);
+    if (n < 0 || (n < 1 && json_is_number(json_object_get(config, key))))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is %g; it must be at least 1", path, key, n);
     *out = n < (double)max ? (size_t)n : max;
     return 0;
 }
@@ -515,6 +535,8 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
         rc = aoei_transformer_module_check(&arguments, config, path, err);
     if (!rc && arguments) /* an argument of the tokenizer has priority */
         rc = read_length(&n, arguments, "model_max_length", max, path, err);
+    if (!rc && json_is_null(json_object_get(arguments, "model_max_length")))
+        n = max;
     if (!rc && config && !n)
         rc = read_length(&n, config, key, max, path, err);
     if (!rc && config)

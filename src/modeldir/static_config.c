@@ -64,7 +64,7 @@ int aoei_static_complete(json_t **config, const aoei_safetensors *file, const ch
     const aoei_st_tensor *other = unknown_tensor(file, t);
     const char *type = t && t == words ? aoei_arch_words.model_type : aoei_arch_static.other_type;
     const int is_declared = json_is_string(json_object_get(*config, "model_type")), is_matrix = t && t->n_dims == 2;
-    if (!is_declared && (!is_matrix || other))
+    if (!is_declared && (!is_matrix || (other && t == words)))
         return 0; /* the model is not static; the caller reports the missing config.json or model_type */
     if (!is_matrix)
         return aoei_fail(

@@ -178,6 +178,7 @@ static size_t describe_weight(aoei_slot *s, size_t *shape, const aoei_encoder_co
 
 int aoei_token_module_tensors(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     const aoei_token_module kind = kind_of(c);
+    size_t used = 0;
     for (size_t i = 0; kind != AOEI_TOKEN_MODULE_NONE && i < AOEI_TOKEN_MODULE_WEIGHTS; i++) {
         aoei_slot s;
         size_t shape[3];
@@ -193,7 +194,13 @@ int aoei_token_module_tensors(aoei_model_files *f, const aoei_encoder_config *c,
             return aoei_fail(err, AOE_EUNSUPPORTED, "%s: the data type of tensor '%s' is %s; it must be F32, F16 or BF16",
                              f->dir, s.name, aoei_st_dtype_name(t->dtype));
         f->tensors[aoei_pooled_slot(c, AOEI_PW_TOKEN_MODULE + i)] = t;
+        used++;
     }
+    if (kind != AOEI_TOKEN_MODULE_NONE && used < aoei_safetensors_count(f->modules[AOEI_POOLED_TOKEN_MODULE - 1]))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the weights of the module %s have more tensors than %s describes; correct the keys of this file, "
+                         "such as num_layers and kernel_sizes",
+                         f->dir, names[kind], files[kind]);
     return 0;
 }
 

@@ -276,6 +276,21 @@ static int find_encoder(aoei_model_files *f, const aoei_encoder_config *c, int *
     return rc;
 }
 
+/* Checks that the weights contain no table of token types if config.json says that there are none. */
+static int check_token_types(const aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
+    const json_t *count = json_object_get(f->config_json, "type_vocab_size");
+    aoei_encoder_config with_types = *c;
+    aoei_slot slot;
+    if (c->token_types || !json_is_integer(count) || !c->layers)
+        return 0;
+    with_types.token_types = 1;
+    aoei_slot_describe(&with_types, AOEI_W_TOKEN_TYPE, &slot);
+    if (slot.absent || !*slot.name || !aoei_weight_find(f->weights, f->prefix, slot.name))
+        return 0;
+    return aoei_fail(err, AOE_EFORMAT, "%s: type_vocab_size is 0 in config.json, but the weights contain the tensor '%s'",
+                     aoei_weights_dir(f), slot.name);
+}
+
 int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
     const size_t n = aoei_slot_count(c);
     int int8 = 0, rc;
@@ -283,9 +298,10 @@ int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, 
     f->parts = c->arch->fused ? aoei_calloc(2 * n, sizeof *f->parts) : NULL;
     if (!f->tensors || (c->arch->fused && !f->parts))
         return aoei_fail_nomem(err, n * sizeof *f->parts);
-    if ((rc = detect_prefix(f, c, err)) || (rc = find_encoder(f, c, &int8, err)) || (rc = check_others(f, c, int8, err)) ||
-        (rc = aoei_adapter_tensors_find(f, c, err)) || (rc = aoei_modules_find(f, c, err)) ||
-        (rc = aoei_layer_pooling_find(f, c, err)) || (rc = aoei_token_module_tensors(f, c, err)))
+    if ((rc = detect_prefix(f, c, err)) || (rc = check_token_types(f, c, err)) || (rc = find_encoder(f, c, &int8, err)) ||
+        (rc = check_others(f, c, int8, err)) || (rc = aoei_adapter_tensors_find(f, c, err)) ||
+        (rc = aoei_modules_find(f, c, err)) || (rc = aoei_layer_pooling_find(f, c, err)) ||
+        (rc = aoei_token_module_tensors(f, c, err)))
         return rc;
     f->stored_bytes = stored_bytes(f, c);
     f->storage = storage_name(f, c, int8);

@@ -168,6 +168,8 @@ static void rejects_keys_that_change_embeddings(void **state) {
         const char *file, *text, *message;
     } cases[] = {{"sentence_bert_config.json", "{\"tokenizer_name_or_path\": \"other\"}", "tokenizer_name_or_path has a value"},
                  {"config_sentence_transformers.json", "{\"model_type\": \"SparseEncoder\"}", "model_type has a value"},
+                 {"config_sentence_transformers.json", "{\"model_type\": null}", "model_type has a value"},
+                 {"config_sentence_transformers.json", "{\"model_type\": \"CrossEncoder\"}", "model_type is CrossEncoder"},
                  {"tokenizer_config.json", "{\"split_special_tokens\": true}", "split_special_tokens has a value"}};
     static const char *const accepted[] = {
         "{\"tokenizer_args\": {\"model_max_length\": 5}, \"config_args\": {}, \"model_args\": null}",
@@ -208,6 +210,14 @@ static void rejects_files_without_an_object(void **state) {
         }
 }
 
+static int has_list(const char *model_type) {
+    aoei_key_list list;
+    for (size_t i = 0; aoei_json_keys_list(&list, i); i++)
+        if (list.kind == AOEI_KEYS_CONFIG && list.subject && !strcmp(list.subject, model_type))
+            return 1;
+    return 0;
+}
+
 static void knows_the_keys_of_architectures(void **state) {
     (void)state;
     char names[1000], *at = names;
@@ -215,7 +225,7 @@ static void knows_the_keys_of_architectures(void **state) {
     for (const char *name = strtok_r(names, ", ", &at); name; name = strtok_r(NULL, ", ", &at)) {
         const aoei_arch *arch = aoei_arch_find(name);
         assert_non_null(arch);
-        if (!aoei_json_keys_has(arch->model_type))
+        if (!has_list(arch->model_type))
             fail_msg("json_keys.c contains no list for the architecture '%s'", name);
         if (!arch->defaults)
             continue;

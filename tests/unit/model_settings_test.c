@@ -264,8 +264,10 @@ static void rejects_unsupported_poolings(void **state) {
         const char *config, *fragment;
         int code;
     } cases[] = {
-        {"{\"pooling_mode\":\"attention\"}", "1_Pooling/config.json: pooling 'attention' is not supported", AOE_EUNSUPPORTED},
-        {"{\"pooling_mode\":[\"cls\",\"cls\"]}", "pooling 'cls' is not supported, or is given twice", AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":\"attention\"}", "1_Pooling/config.json: pooling 'attention' in pooling_mode is not supported",
+         AOE_EUNSUPPORTED},
+        {"{\"pooling_mode\":[\"cls\",\"cls\"]}", "pooling 'cls' in pooling_mode is not supported, or is given twice",
+         AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[\"mean\",\"cls\"]}", "the order of the modes in pooling_mode is not supported", AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[]}", "pooling_mode contains 0 modes", AOE_EUNSUPPORTED},
         {"{\"pooling_mode\":[1]}", "\"pooling_mode\" is neither a string nor a list of strings", AOE_EFORMAT},
@@ -305,15 +307,17 @@ static void rejects_unsupported_modules(void **state) {
         {"[7]", "modules.json: module 0 has no type or no path", AOE_EFORMAT},
         {"[]", "modules.json: there is no Transformer module", AOE_EUNSUPPORTED},
         {"[" TRANSFORMER "]", "modules.json: there is no Pooling module", AOE_EUNSUPPORTED},
-        {"[" POOLING "]", "module 0, 'sentence_transformers.models.Pooling', is not supported", AOE_EUNSUPPORTED},
-        {"[" MODULE(0, "", "custom_st.Transformer") "," POOLING "]", "module 0, 'custom_st.Transformer', is not supported",
-         AOE_EUNSUPPORTED},
+        {"[" POOLING "]", "module 0 of type 'sentence_transformers.models.Pooling' is not supported", AOE_EUNSUPPORTED},
+        {"[" MODULE(0, "", "custom_st.Transformer") "," POOLING "]",
+         "module 0 of type 'custom_st.Transformer' is not supported", AOE_EUNSUPPORTED},
         {"[" TRANSFORMER "," POOLING "," MODULE(2, "2_Normalize", OLD_TYPE("WordWeights")) "]",
-         "module 2, 'sentence_transformers.models.WordWeights'", AOE_EUNSUPPORTED},
+         "module 2 of type 'sentence_transformers.models.WordWeights'", AOE_EUNSUPPORTED},
         {"[" MODULE(0, "", OLD_TYPE("WordEmbeddings")) "]",
-         "module 0, 'sentence_transformers.models.WordEmbeddings', is not supported", AOE_EUNSUPPORTED},
+         "module 0 of type 'sentence_transformers.models.WordEmbeddings' is not supported", AOE_EUNSUPPORTED},
         {"[" TRANSFORMER "," POOLING "," MODULE(2, "2_LSTM", OLD_TYPE("LSTM")) "]",
-         "module 2, 'sentence_transformers.models.LSTM'", AOE_EUNSUPPORTED},
+         "module 2 of type 'sentence_transformers.models.LSTM'", AOE_EUNSUPPORTED},
+        {"[" TRANSFORMER "," POOLING "," MODULE(1, "2_Normalize", OLD_TYPE("Normalize")) "]",
+         "modules 1 and 2 have the same name; correct \"name\"", AOE_EUNSUPPORTED},
         {"[" MODULE(0, "a/b", OLD_TYPE("Transformer")) "," POOLING "]", "path 'a/b' of module 0", AOE_EUNSUPPORTED},
         {"[" TRANSFORMER "," MODULE(1, "../1_Pooling", OLD_TYPE("Pooling")) "]", "path '../1_Pooling' of module 1",
          AOE_EUNSUPPORTED},
@@ -393,7 +397,7 @@ static void options_do_not_replace_module_checks(void **state) {
                 aoei_settings_free(&s);
                 put(dir, "modules.json", unknown[layout]);
                 assert_int_equal(read_dir(&s, dir, &o, &err), AOE_EUNSUPPORTED);
-                FRAGMENT(err, "module 2, 'sentence_transformers");
+                FRAGMENT(err, "module 2 of type 'sentence_transformers");
                 put(dir, "modules.json", plain[layout]);
                 assert_int_equal(read_dir(&s, dir, &o, NULL), 0);
                 check(&s, pooling ? (aoe_pooling)pooling : AOE_POOLING_LAST_MAX, pooling ? "option" : "1_Pooling/config.json",
@@ -418,9 +422,9 @@ static void aoe_json_replaces_module_checks(void **state) {
     check(&s, AOE_POOLING_LAST_MAX, "aoe.json", 9, "tokenizer_config.json", "", 1);
     aoei_settings_free(&s);
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":\"last-max\"}");
-    expect_rejected(dir, AOE_EUNSUPPORTED, "module 2, 'sentence_transformers.models.CNN'");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "module 2 of type 'sentence_transformers.models.CNN'");
     put(dir, "aoe.json", "{\"format_version\":1,\"pooling\":null,\"normalize\":true}");
-    expect_rejected(dir, AOE_EUNSUPPORTED, "module 2, 'sentence_transformers.models.CNN'");
+    expect_rejected(dir, AOE_EUNSUPPORTED, "module 2 of type 'sentence_transformers.models.CNN'");
     test_dir_remove(dir);
 }
 
@@ -504,7 +508,8 @@ static void checks_the_transformer_module(void **state) {
          "sentence_bert_config.json"},
         {"{\"max_seq_length\":12,\"processor_kwargs\":{\"model_max_length\":5}}", 5, "sentence_bert_config.json"},
         {"{\"max_seq_length\":12,\"tokenizer_args\":{\"model_max_length\":8}}", 8, "sentence_bert_config.json"},
-        {"{\"max_seq_length\":6,\"tokenizer_args\":{\"model_max_length\":null}}", 6, "sentence_bert_config.json"},
+        /* null means that only the positions of the model limit the length */
+        {"{\"max_seq_length\":6,\"tokenizer_args\":{\"model_max_length\":null}}", 10, "sentence_bert_config.json"},
         {"{\"modality_config\":{\"text\":{\"method\":\"forward\",\"method_output_name\":\"last_hidden_state\"}}}", 9,
          "tokenizer_config.json"},
         {"{\"modality_config\":{\"text\":{}},\"config_kwargs\":{\"trust_remote_code\":true}}", 9, "tokenizer_config.json"},

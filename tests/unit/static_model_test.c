@@ -465,15 +465,19 @@ static void rejects_invalid_directories(void **state) {
                     "/model.safetensors: tensor 'mapping' in addition to 'embeddings' is not supported");
     expect_rejected(&(spec){.name = "words"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
     expect_rejected(&(spec){.vector = 1}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
-    expect_rejected(&(spec){.other = "weights"}, NULL, NULL, NULL, AOE_ENOENT, "no config.json");
+    expect_rejected(&(spec){.other = "weights"}, NULL, NULL, NULL, AOE_EUNSUPPORTED,
+                    "tensor 'weights' in addition to 'embeddings'");
+    expect_rejected(&(spec){.config = "{\"normalize\": true}", .other = "mapping"}, NULL, NULL, NULL, AOE_EUNSUPPORTED,
+                    "model.safetensors: tensor 'mapping' in addition to 'embeddings'");
     expect_rejected(&(spec){.config = "{}", .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT, "no \"model_type\"");
     expect_rejected(&(spec){.config = "[]"}, NULL, NULL, NULL, AOE_EFORMAT, "not a JSON object");
     expect_rejected(&(spec){.config = "{\"model_type\": \"model2vec\", \"hidden_size\": 64}"}, NULL, NULL, NULL, AOE_EFORMAT,
                     "tensor 'embeddings' has shape [12, 70], but config.json requires [12, 64]");
     expect_rejected(&(spec){.config = "{\"normalize\": \"yes\"}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"normalize\"");
+    expect_rejected(&(spec){.config = "{\"max_length\": 0}"}, NULL, NULL, NULL, AOE_EFORMAT, "\"max_length\" is 0");
     expect_rejected(&(spec){.damaged = 1}, NULL, NULL, NULL, AOE_ENUMERIC, "tensor 'embeddings' contains NaN at element 5");
     expect_rejected(&(spec){0}, "modules.json", "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"}]",
-                    NULL, AOE_EUNSUPPORTED, "modules.json: module 0, 'Transformer', is not supported at this position");
+                    NULL, AOE_EUNSUPPORTED, "modules.json: module 0 of type 'Transformer' is not supported at this position");
     expect_rejected(&(spec){0}, "modules.json",
                     "[{\"path\": \"0_Static\", \"type\": \"sentence_transformers.models.StaticEmbedding\"}]", NULL, AOE_ENOENT,
                     "/0_Static: no such directory");
