@@ -32,9 +32,15 @@ static int ends_in_name(const cli_option *o, const char *field, size_t len) {
     return 1;
 }
 
+/* Returns 1 if the field belongs to the corpus of a command. Options with the same name apply to other files. */
+static int is_of_corpus(const char *field, size_t len) {
+    static const char corpus[] = "corpus_table.";
+    return len > sizeof corpus - 1 && memcmp(field, corpus, sizeof corpus - 1) == 0;
+}
+
 /* Returns the option that sets the library's option field with the name field[len], or NULL if there is none. This is the
  * option whose member `field` is this name (for example "lora.dropout"). If there is no such option, it is the first option
- * with `field` NULL for which ends_in_name returns 1. */
+ * with `field` NULL for which ends_in_name returns 1, except for fields of a corpus. */
 static const cli_option *option_of_field(const cli_syntax *s, const char *field, size_t len) {
     const cli_option *by_name = NULL;
     for (size_t g = 0; g < s->n_groups; g++)
@@ -42,7 +48,7 @@ static const cli_option *option_of_field(const cli_syntax *s, const char *field,
             const cli_option *o = &s->groups[g].options[i];
             if (o->field && strlen(o->field) == len && memcmp(o->field, field, len) == 0)
                 return o;
-            if (!o->field && !by_name && ends_in_name(o, field, len))
+            if (!o->field && !by_name && !is_of_corpus(field, len) && ends_in_name(o, field, len))
                 by_name = o;
         }
     return by_name;

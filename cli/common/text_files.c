@@ -45,7 +45,7 @@ static int take_text(void *user, aoe_text text, aoe_error *err) {
 /* Sets one->input_format to the format of a file: the file has one text per line if its extension is unknown. Returns 0, or 1
  * after reporting that the file is missing or cannot be read. */
 static int choose_format(aoe_table_options *one, const char *path) {
-    struct stat st;
+    struct stat st = {0};
     aoe_error err;
     if (strcmp(path, "-") != 0 && stat(path, &st) != 0)
         return errno == ENOENT || errno == ENOTDIR ? cli_fail("%s: no such file; check the path", path)

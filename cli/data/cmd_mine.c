@@ -87,6 +87,23 @@ static const cli_option candidate_table[] = {
      .field = "corpus_table.columns",
      .help = "name of the text column in tables of --corpus",
      .fallback = "text"},
+    {.name = "corpus-format",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     AT(m.corpus_table.input_format),
+     .field = "corpus_table.input_format",
+     /* names of the values of aoe_table_format, in the order of the values */
+     .choices = CLI_CHOICES("auto", "tsv", "csv", "jsonl", "txt", "json"),
+     .noun = "format",
+     .help = "format of the files of --corpus: tsv, csv, jsonl, json or txt",
+     .fallback = "from the file extension"},
+    {.name = "whole-files",
+     .kind = CLI_FLAG,
+     AT(m.corpus_table.whole_files),
+     .field = "corpus_table.whole_files",
+     .set = 1,
+     .excludes = "corpus-columns",
+     .help = "read each file of --corpus as one text, whatever its name, for example documents (.md, .html)"},
     {.name = "from-queries", .kind = CLI_FLAG, AT(m.from_queries), .set = 1, .help = "also select negatives from the queries"},
 };
 
@@ -310,6 +327,9 @@ static int check_options(options *o) {
     o->m.corpus_table.log = o->m.table.log;
     if (!o->corpus.n && o->m.corpus_table.columns)
         return cli_usage("data mine", "--corpus-columns requires --corpus FILE");
+    if (!o->corpus.n && (o->m.corpus_table.whole_files || o->m.corpus_table.input_format))
+        return cli_usage("data mine", "--%s requires --corpus FILE",
+                         o->m.corpus_table.whole_files ? "whole-files" : "corpus-format");
     if (o->format == FORMAT_BY_NAME && !to_stdout && !aoei_name_ends_with(o->output, ".tsv") &&
         !aoei_name_ends_with(o->output, ".jsonl"))
         return cli_usage("data mine",

@@ -270,8 +270,8 @@ static void report_counts(const job *j, const char *output) {
         cli_note("%zu of %zu text%s %s longer than the maximum sequence length; the embedding is the mean over all chunks",
                  j->chunked, j->texts, cli_plural(j->texts), j->chunked == 1 ? "is" : "are");
     if (j->texts)
-        cli_note("wrote %zu embedding%s with %zu components to %s", j->texts, cli_plural(j->texts), j->dims,
-                 cli_is_stdout(output) ? "stdout" : output);
+        cli_note("wrote %zu embedding%s with %zu component%s to %s", j->texts, cli_plural(j->texts), j->dims,
+                 cli_plural(j->dims), cli_is_stdout(output) ? "stdout" : output);
 }
 
 /* Returns the output format. Without --format, the file extension of the output determines it. */

@@ -28,12 +28,21 @@ static void remove_empty(aoei_examples *e) {
     e->n = e->n_texts = n;
 }
 
-/* Replaces options.columns in a message of the table reader by the option for the columns of the corpus. */
-static void name_corpus_options(int code, aoe_error *err) {
-    static const char field[] = "options.";
-    const char *at = err ? strstr(err->message, "options.columns") : NULL;
-    if (at)
-        aoei_fail(err, code, "%.*s%scorpus_table.%s", (int)(at - err->message), err->message, field, at + sizeof field - 1);
+/* Replaces "options." in a message of the table reader by "options.corpus_table.", the options of the corpus. */
+static void name_corpus_options(aoe_error *err) {
+    static const char field[] = "options.", corpus[] = "options.corpus_table.";
+    char message[sizeof err->message];
+    size_t n = 0;
+    if (!err)
+        return;
+    for (const char *s = err->message; *s && n + sizeof corpus < sizeof message;) {
+        const int is_field = strncmp(s, field, sizeof field - 1) == 0;
+        memcpy(message + n, is_field ? corpus : s, is_field ? sizeof corpus - 1 : 1);
+        n += is_field ? sizeof corpus - 1 : 1;
+        s += is_field ? sizeof field - 1 : 1;
+    }
+    message[n] = 0;
+    memcpy(err->message, message, n + 1);
 }
 
 static int read_corpus(aoei_examples *e, const char *path, const aoe_mine_options *o, aoe_error *err) {
@@ -41,14 +50,13 @@ static int read_corpus(aoei_examples *e, const char *path, const aoe_mine_option
     aoei_table *t;
     table.allow_empty = 1;
     int code = aoei_table_open(&t, path, &table, err);
-    if (code)
-        return code;
-    code = aoei_examples_read(e, t, AOE_EXAMPLES_TEXTS, 0, &table, err);
+    if (!code)
+        code = aoei_examples_read(e, t, AOE_EXAMPLES_TEXTS, 0, &table, err);
     aoei_table_close(t);
     if (!code)
         remove_empty(e);
     else
-        name_corpus_options(code, err);
+        name_corpus_options(err);
     return code;
 }
 

@@ -551,11 +551,9 @@ static int check_quotes(const aoei_table *t, const char *path, aoe_error *err) {
     const int rc = t->format == AOE_TABLE_TSV && t->quoting == AOE_QUOTING_AUTO ? aoei_quotes_find(&line, path, err) : 0;
     if (rc || !line)
         return rc;
-    return aoei_fail(
-        err, AOE_EFORMAT,
-        "%s:%zu: the fields are quoted as in CSV; set options.quoting to csv to read them, or to none if the quotes "
-        "belong to the texts",
-        path, line);
+    return aoei_fail(err, AOE_EFORMAT,
+                     "%s:%zu: the fields are quoted as in CSV; set options.quoting (csv removes the quotes, none keeps them)",
+                     path, line);
 }
 
 /* Implements aoei_table_open. is_empty: see read_header. */

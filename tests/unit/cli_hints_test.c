@@ -182,6 +182,7 @@ static void test_messages(void **state) {
     expect_message("t: bad; correct it, set options.columns, or set options.skip_bad_rows", "t: bad; correct it");
     expect_message("options.max_length is 3, but must be at most 2", "max_length is 3, but must be at most 2");
     expect_message("t: bad; set options.columns; check it", "t: bad; check it");
+    expect_message("t: bad; set options.corpus_table.input_format to txt, or rename it", "t: bad; rename it");
     expect_message("t: no fields", "t: no fields");
 }
 

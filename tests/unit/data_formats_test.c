@@ -105,7 +105,7 @@ static void test_first_bytes(void **state) {
           "compressed with xz; decompress it");
     BYTES("BZh91AY&SY\0", "compressed with bzip2");
     BYTES("\x04\x22\x4d\x18\0", "compressed with lz4");
-    BYTES("PK\x03\x04\x14\0", "a ZIP archive");
+    BYTES("PK\x03\x04\x14\0", "a ZIP archive or an Office document");
     BYTES("PAR1\x15\x04", "a Parquet table");
     BYTES("ARROW1\0\0", "an Arrow table");
     BYTES("SQLite format 3\0x", "an SQLite database");

@@ -443,7 +443,7 @@ static void test_invalid_input(void **state) {
     expect_failure("a.tsv", "query\tpositive\nw00\t\n", o, AOE_EFORMAT, "a.tsv:2: column 'positive': the text is empty");
     expect_failure("a.tsv", "query\nw00\n", o, AOE_EFORMAT, "no column for positive");
     expect_failure("a.tsv", "query\tpositive\n", o, AOE_EFORMAT, "no rows");
-    expect_failure("a.xls", simple, o, AOE_EARG, "no known extension");
+    expect_failure("a.dat", simple, o, AOE_EARG, "no known extension");
     /* With for_tsv, a text that a .tsv file cannot contain is rejected, whether it is a query, a positive or a negative. */
     o.for_tsv = 1;
     expect("a.jsonl", "{\"query\": \"w00\", \"positive\": [\"w01\"]}\n{\"query\": \"w09\", \"positive\": \"w10\"}\n", o,
