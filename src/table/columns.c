@@ -414,9 +414,13 @@ static int is_selected(const aoei_table *t, size_t i) {
     return 0;
 }
 
-/* Returns 1 if the column of positives or triplets must not be left unused without a word. Corresponds to aoei_key_fn. */
+/* Returns 1 if the column of positives or triplets must not be left unused: it looks like a label, a score or a negative, and
+ * `columns` neither ignores it nor selects the negatives. Corresponds to aoei_key_fn. */
 static int is_informative(aoe_text column, const char *columns) {
-    return (aoei_looks_like_label(column) || aoei_looks_like_negative(column)) && !is_ignored(column, columns);
+    aoe_text name;
+    if (is_ignored(column, columns))
+        return 0;
+    return aoei_looks_like_label(column) || (aoei_looks_like_negative(column) && !given_name(columns, "negative", 0, &name));
 }
 
 int aoei_columns_detect_used(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {

@@ -162,10 +162,11 @@ typedef struct reader {
     size_t capacity; /* allocated elements of `texts` */
     size_t *count;   /* [count_capacity] number of texts of each role of the current row; array owned */
     size_t count_capacity;
-    size_t columns;         /* number of selected columns with texts */
-    size_t first_line;      /* line of the first example */
-    int are_nli_columns;    /* 1: the columns have the names of data of natural language inference */
-    int has_two, has_other; /* 1: a label is 2; 1: a label is none of -1, 0, 1 and 2 */
+    size_t columns;                        /* number of selected columns with texts */
+    size_t first_line;                     /* line of the first example */
+    int is_label;                          /* 1: the column of the labels is named label, labels or gold_label */
+    int are_nli_columns;                   /* 1: the texts have the column names of data of natural language inference */
+    int has_two, has_minus_one, has_other; /* 1: a label is 2; -1; none of -1, 0, 1 and 2 */
 } reader;
 
 /* Returns 1 if the elements of a list in selected column i are negatives of their own. */
@@ -182,9 +183,10 @@ static int fail_negatives(const reader *r, const aoei_examples *e, const aoei_ro
         i++;
     aoei_excerpt(column, aoei_table_selected(r->t, i));
     aoei_fail(err, AOE_EFORMAT,
-              "%s:%zu: column '%s': the row has %zu negatives, but line %zu has %zu; give every row the same number, set "
+              "%s:%zu: column '%s': the row has %zu negative%s, but line %zu has %zu; give every row the same number, set "
               "options.columns to negative=%s to draw one of them in each epoch, or set options.skip_bad_rows",
-              e->name, row->line, column, n - NEGATIVE, r->first_line, e->roles - NEGATIVE, column);
+              e->name, row->line, column, n - NEGATIVE, n - NEGATIVE == 1 ? "" : "s", r->first_line, e->roles - NEGATIVE,
+              column);
     return AOEI_BAD_ROW;
 }
 
@@ -213,6 +215,7 @@ static void record_class(reader *r, const aoei_field *label, double value) {
     if (label->kind != AOEI_FIELD_NUMBER && aoei_number_of(label->text, &number) != AOEI_LABEL_VALUE)
         r->has_other = 1;
     r->has_two |= value >= 2 && value <= 2;
+    r->has_minus_one |= value >= -1 && value <= -1;
     r->has_other |= !(value >= -1 && value <= 2 && value <= floor(value));
 }
 
@@ -227,9 +230,8 @@ static int is_named(const aoei_table *t, size_t i, const char *a, const char *b,
 }
 
 static int are_nli_columns(const aoei_table *t) {
-    return is_named(t, LABEL, "label", "labels", "gold_label") &&
-           ((is_named(t, 0, "premise", NULL, NULL) && is_named(t, 1, "hypothesis", NULL, NULL)) ||
-            (is_named(t, 0, "sentence1", NULL, NULL) && is_named(t, 1, "sentence2", NULL, NULL)));
+    return (is_named(t, 0, "premise", NULL, NULL) && is_named(t, 1, "hypothesis", NULL, NULL)) ||
+           (is_named(t, 0, "sentence1", NULL, NULL) && is_named(t, 1, "sentence2", NULL, NULL));
 }
 
 int aoei_examples_check_scores(const aoei_examples *e, aoe_error *err) {
@@ -314,6 +316,7 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, i
     if (!rc)
         aoei_columns_log(t, kind);
     r.columns = aoei_table_selected_count(t) - (kind == AOE_EXAMPLES_PAIRS);
+    r.is_label = !rc && kind == AOE_EXAMPLES_PAIRS && is_named(t, LABEL, "label", "labels", "gold_label");
     r.are_nli_columns = !rc && kind == AOE_EXAMPLES_PAIRS && are_nli_columns(t);
     if (!rc)
         rc = aoei_labels_create(&r.labels, r.o, err);
@@ -321,7 +324,8 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, i
         rc = aoei_examples_create(e, aoei_table_name(t), kind, err);
     if (!rc)
         rc = read_rows(e, &r, err);
-    e->are_classes = r.are_nli_columns && r.has_two && !r.has_other && !aoei_labels_map_number(&r.labels, 2);
+    e->are_classes = r.is_label && (r.are_nli_columns || r.has_minus_one) && r.has_two && !r.has_other &&
+                     !aoei_labels_map_number(&r.labels, 2);
     aoei_labels_free(&r.labels);
     aoei_free(r.texts);
     aoei_free(r.count);

@@ -56,9 +56,9 @@ int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, i
 int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind, const aoe_table_options *o, aoe_error *err);
 
 /* Fails with AOE_EFORMAT if the labels of labeled pairs, which the caller uses as scores, seem to be classes of natural
- * language inference: the texts have the column names premise and hypothesis, or sentence1 and sentence2, the column of the
- * labels is named label, labels or gold_label, all labels are the integers -1, 0, 1 or 2, at least one is 2, and
- * options.label_map does not contain 2. */
+ * language inference: the column of the labels is named label, labels or gold_label, all labels are the integers -1, 0, 1 or 2,
+ * at least one is 2, options.label_map does not contain 2, and the texts have the column names premise and hypothesis, or
+ * sentence1 and sentence2, or a label is -1. */
 int aoei_examples_check_scores(const aoei_examples *e, aoe_error *err);
 
 /* Reads the label of the labeled pair in a line of a file again, for messages. Copies its beginning to `name` and returns 1 if
