@@ -30,7 +30,7 @@ static const char *const files[] = {"config.json",
                                     "vocab.txt",
                                     "model.safetensors.index.json"};
 enum { N_FILES = sizeof files / sizeof *files, TEXTS = 3 };
-const size_t fuzz_mutations = 3000;
+const size_t fuzz_mutations = 1000;
 
 static char *root, *in, *out;
 static aoe_context *context;
