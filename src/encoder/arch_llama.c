@@ -104,9 +104,9 @@ static int read_yarn(aoei_rope *r, size_t positions, const json_t *scaling, cons
     if (r->magnitude == 0)
         r->magnitude = scale != 0 && scale_all != 0 ? yarn_magnitude(r->factor, scale) / yarn_magnitude(r->factor, scale_all)
                                                     : yarn_magnitude(r->factor, 1);
-    if (!(r->magnitude > 0))
-        return aoei_fail(err, AOE_EFORMAT, "%s: mscale %g and mscale_all_dim %g give a factor that is not above 0", file, scale,
-                         scale_all);
+    if (!(r->magnitude > 0) || !isfinite(r->magnitude))
+        return aoei_fail(err, AOE_EFORMAT, "%s: mscale %g and mscale_all_dim %g give a factor that is not a number above 0",
+                         file, scale, scale_all);
     return 0;
 }
 

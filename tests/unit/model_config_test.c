@@ -722,6 +722,8 @@ static void rejects_values_for_other_architectures(void **state) {
          AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 8, \"mscale\": -9, \"mscale_all_dim\": 1}",
          "mscale -9 and mscale_all_dim 1", AOE_EFORMAT},
+        {"llama", "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 1e9, \"mscale\": 1e308, \"mscale_all_dim\": 1}",
+         "mscale 1e+308 and mscale_all_dim 1", AOE_EFORMAT},
         {"llama", "\"rope_scaling\": {\"factor\": 4}", "\"factor\" but no \"rope_type\"", AOE_EUNSUPPORTED},
         {"llama", "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"linear\"}}", "\"full_attention\" but no",
          AOE_EUNSUPPORTED},
