@@ -240,7 +240,7 @@ static int run_ranking(const options *o, const char *query) {
 
 /* ----------------------------------------------------------------- command */
 
-/* Checks that the options fit together. Warns if the second text is the name of a file. */
+/* Checks that the options fit together. Warns if a text is the name of a file. */
 static int check(const options *o, const cli_args *args) {
     static const char *const ranking[] = {"top",          "doc-prompt", "format",    "output",  "columns",
                                           "input-format", "delimiter",  "no-header", "quoting", "whole-files"};
@@ -260,10 +260,12 @@ static int check(const options *o, const cli_args *args) {
         return cli_usage("similarity", "missing argument: TEXT2, or --texts FILE to rank the texts of a file");
     if (given)
         return cli_usage("similarity", "--%s requires --texts", given);
-    if (stat(args->operand[1], &st) == 0 && S_ISREG(st.st_mode))
-        cli_warn("%s is a file, but its name is compared as a text; to rank the texts of the file, use aoe similarity TEXT1 "
-                 "--texts %s",
-                 args->operand[1], args->operand[1]);
+    for (size_t i = 0; i < 2; i++)
+        if (stat(args->operand[i], &st) == 0 && S_ISREG(st.st_mode))
+            cli_warn(
+                "%s is a file, but its name is compared as a text; to rank the texts of the file, use aoe similarity TEXT1 "
+                "--texts %s",
+                args->operand[i], args->operand[i]);
     return CLI_GO;
 }
 

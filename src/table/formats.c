@@ -90,7 +90,7 @@ static const struct {
     [NUMPY] = {"a NumPy array", "write its texts to a .txt file with one text per line, or to a .jsonl file"},
     [HDF5] = {"an HDF5 file", "convert it, for example with " PANDAS("read_hdf('FILE')" TO_JSONL)},
     [TORCH] = {"a PyTorch file", "write its texts to a .txt file with one text per line, or to a .jsonl file"},
-    [WEIGHTS] = {"a file with the weights of a model", "give a file with texts"},
+    [WEIGHTS] = {"a model checkpoint", "give a file with texts"},
     [SQLITE] = {"an SQLite database", "export a table, for example with sqlite3 -header -csv FILE 'SELECT ...' > FILE.csv"},
     [DUCKDB] = {"a DuckDB database", "export a table, for example with duckdb FILE \"COPY ... TO 'FILE.csv' (HEADER)\""},
     [STATA] = {"a Stata table", "convert it, for example with " PANDAS("read_stata('FILE')" TO_JSONL)},
@@ -136,7 +136,7 @@ typedef struct extension {
 static const extension extensions[] = {
     {"tsv tab", TABLE, AOE_TABLE_TSV},
     {"csv", TABLE, AOE_TABLE_CSV},
-    {"jsonl ndjson", TABLE, AOE_TABLE_JSONL},
+    {"jsonl ndjson jsonlines ldjson", TABLE, AOE_TABLE_JSONL},
     {"json", TABLE, AOE_TABLE_JSON},
     {"txt", TABLE, AOE_TABLE_TXT},
     {"md markdown mdx mkd rmd qmd html htm xhtml xml rst adoc asciidoc tex latex org textile wiki mediawiki yaml yml toml",
@@ -220,6 +220,10 @@ static const struct {
     {"{\\rtf", 0, 5, RTF},
     {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 0, 8, OLD_WORD},
     {"\x93NUMPY", 0, 6, NUMPY},
+    {"\x80\x02}", 0, 3, PICKLE},
+    {"\x80\x03}", 0, 3, PICKLE},
+    {"\x80\x04\x95", 0, 3, PICKLE},
+    {"\x80\x05\x95", 0, 3, PICKLE},
     {"\x89HDF\r\n\x1a\n", 0, 8, HDF5},
     {"GGUF\x02", 0, 5, WEIGHTS},
     {"GGUF\x03", 0, 5, WEIGHTS},
@@ -266,8 +270,7 @@ int aoei_format_of_name(aoe_table_format *format, const char *path, aoe_error *e
                          "%s: a file of this type is usually one text, not one text per line; set options.whole_files for one "
                          "text per file, set options.input_format to txt for one text per line, or rename the file to .txt",
                          path);
-    return aoei_fail(err, AOE_EARG, "%s: the file is %s, which is not supported; %s", path, conversions[e->kind].name,
-                     conversions[e->kind].advice);
+    return aoei_fail(err, AOE_EARG, "%s: the file is %s; %s", path, conversions[e->kind].name, conversions[e->kind].advice);
 }
 
 int aoei_format_check_bytes(const char *s, size_t len, const char *name, aoe_error *err) {

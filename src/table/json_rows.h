@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads rows that are JSON objects: JSON lines, or the elements of a JSON array, whose objects may span several lines. The
- * elements of an array are parsed one after the other, so the memory use does not depend on the size of the array.
+ * elements of an array are parsed one after the other, so the memory use depends on the longest line and the longest element,
+ * not on the size of the file.
  */
 #ifndef AOEI_TABLE_JSON_ROWS_H
 #define AOEI_TABLE_JSON_ROWS_H

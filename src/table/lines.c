@@ -154,6 +154,11 @@ int aoei_lines_next(aoei_lines *l, aoei_line *line, aoe_error *err) {
     if (cr && (size_t)(cr - line->data) + 1 < line->len)
         return aoei_lines_fail_cr(l, err);
     size_t valid = aoei_utf8_valid(line->data, line->len);
+    if (valid < line->len && l->number == 1 && memchr(line->data, 0, line->len))
+        return aoei_fail(
+            err, AOE_EFORMAT,
+            "%s: the file is binary: its first line contains NUL characters and is not valid UTF-8; give a text file",
+            aoei_lines_name(l));
     if (valid < line->len)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: invalid UTF-8 at byte %" PRIu64
