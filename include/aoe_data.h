@@ -418,6 +418,7 @@ typedef struct aoe_mined {
     const aoe_text *positive; /* [n_positive] the positive of the row, or its alternatives */
     size_t n_query, n_positive;
     aoe_text negative;
+    size_t number, of;                     /* the negative is number `number` of `of` negatives of its row, counted from 0 */
     double positive_score, negative_score; /* cosines of the positive and of the negative with the query; if there are
                                               alternatives, the highest cosine */
 } aoe_mined;
@@ -442,6 +443,7 @@ typedef struct aoe_mine_options {
     int from_queries; /* used only if n_corpus is 0. 1: the candidates are the queries (text1) of the training files; 0
                          (default): their positives and negatives (text2) */
     size_t negatives; /* negatives per row, each in a triplet of its own; default 1 */
+    int complete;     /* 1: a row with fewer than `negatives` negatives is dropped; 0 (default): only a row without negatives */
     size_t range;     /* number of nearest candidates that are considered; default 50 */
     size_t skip;      /* number of nearest candidates that are never chosen; default 0 */
     double margin;    /* candidates with a cosine above (cosine of the positive - margin) are skipped; default -INFINITY: no

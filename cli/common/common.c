@@ -178,7 +178,8 @@ const cli_option cli_chunk_table[CLI_CHUNK_COUNT] = {
 
 const cli_option cli_table_table[CLI_TABLE_COUNT] = {
     CLI_OPTION_COLUMNS(AT(aoe_table_options, columns), "ROLE=NAME,...",
-                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c",
+                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example text1=a,text2=b,label=c; "
+                       "ignore=NAME states that a column is not used",
                        CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(aoe_table_options, label_map)),
     CLI_OPTION_SKIP_BAD_ROWS(AT(aoe_table_options, skip_bad_rows)),

@@ -31,7 +31,8 @@ typedef struct job {
     cli_progress progress;
     int stage; /* stage of the computation whose progress is shown; -1: no progress is shown */
     size_t written;
-    int failed; /* 1: writing failed, and the error was reported */
+    json_t *tuple; /* .jsonl and --tuples: the row that is written when it is complete, owned; NULL: none */
+    int failed;    /* 1: writing failed, and the error was reported */
 } job;
 
 #define AT(field) .offset = offsetof(options, field)
@@ -65,7 +66,8 @@ static const cli_option data_table[] = {
              "positive, negative)",
      .fallback = "detected from the columns"},
     CLI_OPTION_COLUMNS(AT(m.table.columns), "ROLE=NAME,...",
-                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b",
+                       "columns to read: ROLE=NAME reads the column NAME as ROLE, for example query=a,positive=b; "
+                       "ignore=NAME states that a column is not used",
                        CLI_DEFAULT_COLUMNS),
     CLI_OPTION_LABEL_MAP(AT(m.table.label_map)),
     CLI_OPTION_THRESHOLD(AT(m.threshold)),
@@ -116,6 +118,14 @@ static const cli_option choice_table[] = {
      .min = 1,
      .max = 1e6,
      .help = "write up to N triplets per row, each with a different negative"},
+    {.name = "tuples",
+     .kind = CLI_FLAG,
+     AT(m.complete),
+     .field = "complete",
+     .set = 1,
+     .excludes = "scores",
+     .help = "write one row with exactly N negatives (columns negative_1 to negative_N) instead of N triplets; rows of the "
+             "input with fewer negatives are dropped"},
     {.name = "range",
      .kind = CLI_SIZE,
      .value = "K",
@@ -206,12 +216,54 @@ static void write_tsv(const job *j, const aoe_mined *t) {
     putc('\n', f);
 }
 
+/* Writes a negative of a row as the column negative_K. */
+static void write_tsv_tuple(const job *j, const aoe_mined *t) {
+    FILE *f = j->out.file;
+    if (!j->written) {
+        fprintf(f, "query\tpositive");
+        for (size_t k = 1; k <= t->of; k++)
+            fprintf(f, "\tnegative_%zu", k);
+        putc('\n', f);
+    }
+    if (t->number == 0) {
+        fwrite(t->query->data, 1, t->query->len, f);
+        putc('\t', f);
+        fwrite(t->positive->data, 1, t->positive->len, f);
+    }
+    putc('\t', f);
+    fwrite(t->negative.data, 1, t->negative.len, f);
+    if (t->number + 1 == t->of)
+        putc('\n', f);
+}
+
+/* Adds a negative to the row, and writes the row after its last negative. */
+static int write_jsonl_tuple(job *j, const aoe_mined *t) {
+    char key[32];
+    snprintf(key, sizeof key, "negative_%zu", t->number + 1);
+    if (t->number == 0)
+        j->tuple = json_pack("{s:o,s:o}", "query", texts_value(t->query, t->n_query), "positive",
+                             texts_value(t->positive, t->n_positive));
+    int failed = !j->tuple || json_object_set_new(j->tuple, key, texts_value(&t->negative, 1));
+    if (!failed && t->number + 1 < t->of)
+        return 0;
+    failed = failed || cli_put_json(j->out.file, j->tuple);
+    json_decref(j->tuple);
+    j->tuple = NULL;
+    if (failed)
+        return cli_fail("out of memory while printing JSON");
+    putc('\n', j->out.file);
+    return 0;
+}
+
 static int write_triplet(void *user, const aoe_mined *t) {
     job *j = user;
-    if (j->o->m.for_tsv)
+    const int tuples = j->o->m.complete;
+    if (j->o->m.for_tsv && tuples)
+        write_tsv_tuple(j, t);
+    else if (j->o->m.for_tsv)
         write_tsv(j, t);
     else
-        j->failed = write_jsonl(j, t);
+        j->failed = tuples ? write_jsonl_tuple(j, t) : write_jsonl(j, t);
     j->written++;
     return j->failed || ferror(j->out.file);
 }
@@ -242,10 +294,14 @@ static void print_json(const job *j, const aoe_mine_result *r) {
 
 static void print_summary(const job *j, const aoe_mine_result *r) {
     char text[512];
-    int at = snprintf(text, sizeof text, "%zu triplet%s from %zu of %zu rows", r->triplets, cli_plural(r->triplets),
-                      r->rows - r->without, r->rows);
+    const size_t rows = r->rows - r->without;
+    int at = j->o->m.complete ? snprintf(text, sizeof text, "%zu row%s with %zu negative%s from %zu rows", rows,
+                                         cli_plural(rows), j->o->m.negatives, cli_plural(j->o->m.negatives), r->rows)
+                              : snprintf(text, sizeof text, "%zu triplet%s from %zu of %zu rows", r->triplets,
+                                         cli_plural(r->triplets), rows, r->rows);
     if (r->without)
-        at += snprintf(text + at, sizeof text - (size_t)at, " (%zu skipped without a negative)", r->without);
+        at += snprintf(text + at, sizeof text - (size_t)at, " (%zu skipped without %s)", r->without,
+                       j->o->m.complete ? "enough negatives" : "a negative");
     snprintf(text + at, sizeof text - (size_t)at, ", %zu candidates; mean cosine of positives %.4f, of negatives %.4f",
              r->candidates, r->positive_score, r->negative_score);
     cli_summary(j->out.file == stdout, "%s", text);
@@ -299,9 +355,9 @@ static int run_job(job *j, options *o, const cli_args *args) {
     if (code)
         return cli_fail("%s", err.message);
     if (!result.triplets)
-        return cli_fail("no negatives found for any of the %zu rows; add candidates with --corpus, or relax --skip, "
+        return cli_fail("%s for any of the %zu rows; add candidates with --corpus, or relax --skip, "
                         "--margin, --min-score or --max-score",
-                        result.rows);
+                        o->m.complete ? "not enough negatives found" : "no negatives found", result.rows);
     report_counts(j->session.model, &result);
     const int to_stdout = j->out.file == stdout;
     if (to_stdout)
@@ -380,6 +436,7 @@ static int run_command(int argc, char **argv) {
         code = run_job(&j, &o, &args);
         cli_progress_end(&j.progress);
         cli_file_abort(&j.out);
+        json_decref(j.tuple);
         cli_session_close(&j.session);
     }
     cli_args_free(&args);

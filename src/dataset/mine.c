@@ -364,7 +364,7 @@ static int mine_row(miner *m, const block_row *w, aoe_error *err) {
     const size_t n = isinf(positive) ? 0 : choose(m, w->row, filter(m, collect(m, w), positive));
     const size_t query = aoei_mine_role(row, QUERY), first = aoei_mine_role(row, POSITIVE),
                  end = aoei_mine_role(row, POSITIVE + 1);
-    if (!n) {
+    if (!n || (m->o->complete && n < m->o->negatives)) {
         m->result.without++;
         return AOE_OK;
     }
@@ -376,6 +376,8 @@ static int mine_row(miner *m, const block_row *w, aoe_error *err) {
                                  .positive = texts + first,
                                  .n_positive = end - first,
                                  .negative = m->t.text[m->t.representative[m->found[i].text]],
+                                 .number = i,
+                                 .of = n,
                                  .positive_score = positive,
                                  .negative_score = score};
         m->negatives += score;

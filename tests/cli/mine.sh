@@ -24,6 +24,12 @@ printf 'body\nCat\n' >corpus.tsv
 "$AOE" data mine -q -m model lists.jsonl pairs.tsv --corpus corpus.txt.gz --sample --seed 3
 "$AOE" data mine -q -m model lists.jsonl --corpus corpus.tsv --corpus-columns text=body
 "$AOE" data mine -q -m model pairs.tsv --columns text1=text2,text2=text1 --form pairs
+# With --tuples, a row contains all negatives.
+"$AOE" data mine -q -m model pairs.tsv -n 2 --tuples
+"$AOE" data mine -q -m model pairs.tsv -n 2 --tuples -o tuples.tsv
+cat tuples.tsv
+"$AOE" train -m model -d tuples.tsv -o tuned3 --max-steps 1 --allow-duplicates 2>&1 | grep tuples.tsv
+fails "$AOE" data mine -q -m model pairs.tsv -n 9 --tuples
 # A model can be trained on the output.
 "$AOE" train -q -m model -d two.tsv -o tuned --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
 "$AOE" train -q -m model -d out.jsonl -o tuned2 --epochs 2 --batch-size 2 --allow-duplicates | sed 's/ in [0-9]* s//'
