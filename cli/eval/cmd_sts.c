@@ -70,8 +70,8 @@ static int run_command(int argc, char **argv) {
         .operands = "FILE...",
         .about = "Evaluates a model on semantic textual similarity (STS). Prints the Spearman and the Pearson\n"
                  "correlation of cosines and gold scores, multiplied by 100. A FILE is a table with the columns text1,\n"
-                 "text2 and label (.tsv, .csv or .jsonl, optionally compressed), or a SentEval directory such as\n"
-                 "STS12-en-test. For a directory, one row per subset and one row for all pairs of the directory are\n"
+                 "text2 and label (.tsv, .csv, .jsonl or .json, optionally compressed), or a SentEval directory such\n"
+                 "as STS12-en-test. For a directory, one row per subset and one row for all pairs of the directory are\n"
                  "printed. If several FILEs are given, the last row is for the pairs of all FILEs together.\n",
         .examples = "  aoe eval sts -m model examples/test.tsv\n",
         CLI_GROUPS(groups),

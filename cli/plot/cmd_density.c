@@ -488,7 +488,7 @@ static int run_command(int argc, char **argv) {
         .command = "plot density",
         .operands = "FILE -o NAME",
         .about = "Plots distributions of cosines for pairs with different gold scores. FILE has the columns text1,\n"
-                 "text2 and label (.tsv, .csv or .jsonl, optionally compressed as .gz or .zst); the label is the gold\n"
+                 "text2 and label (.tsv, .csv, .jsonl or .json, optionally compressed); the label is the gold\n"
                  "score. The pairs are divided into six groups by gold score. For each group, the plot shows the\n"
                  "distribution of the cosines that each model computes and, in a separate panel, the distribution of\n"
                  "the gold scores. The distributions are kernel density estimates with Gaussian kernels and\n"

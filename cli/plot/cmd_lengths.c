@@ -334,7 +334,7 @@ static int run_command(int argc, char **argv) {
         .command = "plot lengths",
         .operands = "FILE... -o NAME",
         .about = "Draws a violin plot of the text lengths of each FILE, measured in tokens, with median and quartiles,\n"
-                 "on a logarithmic axis. A FILE is a table (.tsv, .csv or .jsonl) or contains one text per line\n"
+                 "on a logarithmic axis. A FILE is a table (.tsv, .csv, .jsonl or .json) or contains one text per line\n"
                  "(.txt), and may be compressed (.gz or .zst). Special tokens are counted, and texts are not\n"
                  "truncated.\n",
         .examples = "  aoe plot lengths examples/train.tsv examples/test.tsv -o lengths\n",

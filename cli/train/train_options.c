@@ -29,7 +29,7 @@ static const cli_option data_table[] = {
      .value = "FILE [KEY=VALUE...]",
      AT(data),
      .help =
-         "training data: .tsv, .csv or .jsonl, optionally compressed (.gz or .zst), with the "
+         "training data: .tsv, .csv, .jsonl or .json, optionally compressed (.gz or .zst), with the "
          "columns (text1, text2, label), (query, positive) or (query, positive, negative). Methods for plain "
          "texts read the texts of any table, the lines of a .txt file, or a folder of SentEval's STS data. Several "
          "files may follow this option, which may also be repeated. Settings after a file apply only to this file. weight=X "
