@@ -87,7 +87,11 @@ static int read_token(aoei_listed_token *s, const json_t *config, const class_ru
     if (json_is_null(value))
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"%s\" is null, but tokenizer_class \"%s\" needs it; set it to a token",
                          file, key, c->name);
-    return value ? aoei_listed_token_read_special(s, value, s->flags, key, file, err) : 0;
+    const int rc = value ? aoei_listed_token_read_special(s, value, s->flags, key, file, err) : 0;
+    if (!rc && value && !s->len && which != UNK)
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: \"%s\" is empty, but tokenizer_class \"%s\" needs it; set it to a token",
+                         file, key, c->name);
+    return rc;
 }
 
 int aoei_class_tokens_set_model(json_t *root, const json_t *config, const char *file, aoe_error *err) {

@@ -138,7 +138,8 @@ static int apply_bert(json_t *root, const json_t *config, const char *file, aoe_
 
 /* Applies add_prefix_space. `missing` is the value of the class if the key is missing; -1: the components are unchanged. */
 static int apply_prefix(json_t *root, const json_t *config, const char *type, int missing, const char *file, aoe_error *err) {
-    int prefix = missing, rc = aoei_json_bool(config, "add_prefix_space", &prefix, file, err);
+    int prefix = json_is_null(json_object_get(config, "add_prefix_space")) && missing < 0 ? 0 : missing;
+    const int rc = aoei_json_bool(config, "add_prefix_space", &prefix, file, err);
     if (rc || prefix < 0)
         return rc;
     return set_prefix(json_object_get(root, "pre_tokenizer"), type, prefix) ? aoei_fail_nomem(err, 0) : 0;
@@ -189,10 +190,26 @@ static int find_family(family *f, const json_t *root, const json_t *config, cons
     return rc;
 }
 
+/* Checks that the model in tokenizer.json has the type of the class, which otherwise ignores a part of tokenizer.json. (Classes
+ * with a Unigram model cannot read another model.) */
+static int check_model(family f, const json_t *root, const json_t *config, const char *file, aoe_error *err) {
+    const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
+    const int bpe = f == BYTE_LEVEL || f == LLAMA || aoei_tokenizer_class_is(class, "GemmaTokenizer");
+    const char *required = f == BERT ? "WordPiece"
+                           : bpe     ? "BPE"
+                                     : NULL,
+               *type = json_string_value(json_object_get(json_object_get(root, "model"), "type"));
+    if (!required || !type || !strcmp(type, required))
+        return 0;
+    return aoei_fail(err, AOE_EUNSUPPORTED,
+                     "%s: tokenizer_class \"%s\" needs a model of the type %s, but tokenizer.json has %s; correct the class",
+                     file, class ? class : "BertTokenizer", required, type);
+}
+
 int aoei_tokenizer_config_apply(json_t *root, const json_t *config, const char *file, aoe_error *err) {
     family f;
     int rc = find_family(&f, root, config, file, err);
-    if (rc || (rc = aoei_class_tokens_set_model(root, config, file, err)))
+    if (rc || (rc = check_model(f, root, config, file, err)) || (rc = aoei_class_tokens_set_model(root, config, file, err)))
         return rc;
     switch (f) {
     case BERT:
@@ -217,13 +234,21 @@ int aoei_tokenizer_config_apply(json_t *root, const json_t *config, const char *
 /* Adds the special token s unless it was added before. If `known` is 1, it is added only if the vocabulary contains it. */
 static int add_special(aoe_tokenizer *t, aoei_listed_token *s, int known, const char *file, aoe_error *err) {
     const aoei_vocab *v = aoei_subword_vocab(&t->model);
-    if (aoei_added_tokens_find(&t->added, s->content, s->len) != (size_t)-1 ||
+    if (!s->len || aoei_added_tokens_find(&t->added, s->content, s->len) != (size_t)-1 ||
         (known && aoei_vocab_id(v, s->content, s->len) < 0))
         return 0;
     return aoei_listed_tokens_add(&t->added, v, s, 1, file, err);
 }
 
-/* Adds the named special tokens, with the defaults of the class. */
+/* Adds the special token `value`, the value of `key` or an element of it. */
+static int add_value(aoe_tokenizer *t, const json_t *value, const char *key, aoei_added_flags flags, const char *file,
+                     aoe_error *err) {
+    aoei_listed_token s;
+    const int rc = aoei_listed_token_read_special(&s, value, flags, key, file, err);
+    return rc ? rc : add_special(t, &s, 0, file, err);
+}
+
+/* Adds the named special tokens. The defaults of the class are added only if the vocabulary contains them. */
 static int add_named(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
     int rc = 0;
     for (size_t i = 0; i < AOEI_CLASS_TOKENS && !rc; i++) {
@@ -232,36 +257,45 @@ static int add_named(aoe_tokenizer *t, const json_t *config, const char *file, a
         aoei_listed_token s = {.content = missing, .len = missing ? strlen(missing) : 0};
         s.flags = aoei_class_tokens_flags(config, i);
         if (value && !json_is_null(value))
-            rc = aoei_listed_token_read_special(&s, value, s.flags, aoei_class_token_keys[i], file, err);
-        if (!rc && s.content)
+            rc = add_value(t, value, aoei_class_token_keys[i], s.flags, file, err);
+        else if (s.content)
             rc = add_special(t, &s, 1, file, err);
     }
     return rc;
 }
 
-/* Adds the named special tokens and the lists of special tokens. */
+/* Adds the named special tokens, the lists of special tokens, which may be objects whose values are tokens, and the special
+ * tokens of models of several modalities. */
 static int add_specials(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
-    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
+    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens"};
+    static const char *const others[] = {"image_token", "boi_token", "eoi_token",  "audio_token",
+                                         "boa_token",   "eoa_token", "video_token"};
+    static const aoei_added_flags special = {.special = 1};
     int rc = add_named(t, config, file, err);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        const json_t *list = json_object_get(config, lists[i]);
-        aoei_listed_token s;
+        json_t *list = json_object_get(config, lists[i]), *v;
+        const char *name;
         for (size_t k = 0; k < json_array_size(list) && !rc; k++)
-            if (!(rc = aoei_listed_token_read_special(&s, json_array_get(list, k), (aoei_added_flags){.special = 1}, lists[i],
-                                                      file, err)))
-                rc = add_special(t, &s, 0, file, err);
+            rc = add_value(t, json_array_get(list, k), lists[i], special, file, err);
+        json_object_foreach(list, name, v) rc = rc ? rc : add_value(t, v, lists[i], special, file, err);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others && !rc; i++) {
+        const json_t *v = json_object_get(config, others[i]);
+        if (json_is_string(v) || json_is_object(v))
+            rc = add_value(t, v, others[i], special, file, err);
     }
     return rc;
 }
 
 int aoei_tokenizer_config_truncation(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file,
                                      aoe_error *err) {
-    const char *side = json_string_value(json_object_get(json_object_get(root, "truncation"), "direction"));
+    const char *direction = json_string_value(json_object_get(json_object_get(root, "truncation"), "direction"));
+    const char *side = direction && !strcasecmp(direction, "left") ? "left" : "right";
     const int rc = aoei_json_string(config, "truncation_side", &side, NULL, file, err);
     if (rc)
         return rc;
-    t->truncate_left = side && !strcasecmp(side, "left");
-    return !side || t->truncate_left || !strcasecmp(side, "right")
+    t->truncate_left = !strcmp(side, "left");
+    return t->truncate_left || !strcmp(side, "right")
                ? 0
                : aoei_fail(err, AOE_EUNSUPPORTED, "%s: truncation_side \"%s\" is not supported (supported: left, right)", file,
                            side);

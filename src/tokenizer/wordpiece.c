@@ -88,7 +88,7 @@ static int encode_rare(const aoei_wordpiece *w, const char *s, size_t start, siz
         return 0;
     if (w->unk < 0)
         return aoei_fail(err, AOE_EFORMAT,
-                         "word \"%.*s\" is not in the vocabulary, and the vocabulary has no unknown token; add [UNK] to it",
+                         "word \"%.*s\" is not in the vocabulary, and the vocabulary does not contain unk_token; add it",
                          (int)(len < 80 ? len : 80), s + start);
     aoei_token_push(out, w->unk, start, end);
     return 0;

@@ -112,13 +112,36 @@ static void adds_tokens(void **state) {
     expect(json,
            "{\"added_tokens_decoder\": {\"9\": {\"content\": \"xy\", \"lstrip\": true}, \"8\": {\"content\": \"[NEW]\", "
            "\"special\": true}}, \"additional_special_tokens\": [\"[M]\"], \"bos_token\": \"b\", \"eos_token\": \"none\"}",
-           "a xy[NEW] [M] ab none", NULL, "[CLS] a xy [NEW] [M] a b [UNK] [SEP]");
+           "a xy[NEW] [M] ab none", NULL, "[CLS] a xy [NEW] [M] a b none [SEP]");
     aoe_tokenizer *t;
     aoe_error err = {0};
     assert_int_equal(open_files(&t, json, "{\"added_tokens_decoder\": {\"9\": {}}}", &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "tokenizer_config.json"));
     assert_int_equal(open_files(&t, json, "[]", &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "tokenizer_config.json: not a JSON object"));
+    expect(json, "{\"extra_special_tokens\": {\"image_token\": \"<i>\"}, \"video_token\": \"<v>\"}", "a<i>b<v>", NULL,
+           "[CLS] a <i> b <v> [SEP]");
+    free(json);
+}
+
+static void rejects_classes_and_empty_tokens(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *fragment;
+    } cases[] = {
+        {"{\"tokenizer_class\": \"RobertaTokenizer\"}", "tokenizer_class \"RobertaTokenizer\" needs a model of the type BPE"},
+        {"{\"tokenizer_class\": \"GemmaTokenizer\"}", "tokenizer_class \"GemmaTokenizer\" needs a model of the type BPE"},
+        {"{\"tokenizer_class\": \"BertTokenizer\", \"sep_token\": \"\"}", "\"sep_token\" is empty"},
+        {"{\"truncation_side\": \"LEFT\"}", "truncation_side \"LEFT\""},
+    };
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b"});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_tokenizer *t;
+        aoe_error err = {0};
+        assert_int_equal(open_files(&t, json, cases[i].config, &err), AOE_EUNSUPPORTED);
+        if (!strstr(err.message, cases[i].fragment))
+            fail_msg("expected a message with \"%s\", found \"%s\"", cases[i].fragment, err.message);
+    }
     free(json);
 }
 
@@ -252,11 +275,17 @@ static void adds_tokens_of_the_older_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obeys_bert_settings),           cmocka_unit_test(obeys_prefixes),
-        cmocka_unit_test(obeys_lowercase_in_sequences),  cmocka_unit_test(adds_tokens),
-        cmocka_unit_test(truncates_at_the_start),        cmocka_unit_test(passes_token_types),
-        cmocka_unit_test(adds_tokens_of_the_older_file), cmocka_unit_test(obeys_split_by_punct),
-        cmocka_unit_test(obeys_special_tokens),          cmocka_unit_test(obeys_the_map_of_special_tokens),
+        cmocka_unit_test(obeys_bert_settings),
+        cmocka_unit_test(obeys_prefixes),
+        cmocka_unit_test(obeys_lowercase_in_sequences),
+        cmocka_unit_test(adds_tokens),
+        cmocka_unit_test(rejects_classes_and_empty_tokens),
+        cmocka_unit_test(truncates_at_the_start),
+        cmocka_unit_test(passes_token_types),
+        cmocka_unit_test(adds_tokens_of_the_older_file),
+        cmocka_unit_test(obeys_split_by_punct),
+        cmocka_unit_test(obeys_special_tokens),
+        cmocka_unit_test(obeys_the_map_of_special_tokens),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
