@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "table/columns.h"
 #include "table/table.h"
 #include "table/texts.h"
 #include "create/init.h"
@@ -31,27 +32,39 @@ static int feed_row(const aoei_table *t, const aoei_row *row, size_t n, aoei_wor
     return 0;
 }
 
+/* The files whose texts are passed to the trainer. Both pointers are borrowed. */
+typedef struct text_files {
+    const aoe_init_options *o; /* options, which contain the paths */
+    const aoei_log *log;       /* receives the notes on columns */
+} text_files;
+
 /* Passes all texts of a file to the trainer. */
-static int feed_file(const char *path, aoei_wordpiece_trainer *trainer, aoe_error *err) {
+static int feed_file(const char *path, const aoei_log *log, aoei_wordpiece_trainer *trainer, aoe_error *err) {
+    static const char *const roles[] = {"texts"};
+    aoe_table_options options;
     aoei_table *t = NULL;
     aoei_row row;
     size_t n = 0;
-    int rc = aoei_table_open(&t, path, NULL, err);
+    aoe_table_options_defaults(&options);
+    options.log = log->fn;
+    options.log_user = log->user;
+    int rc = aoei_table_open(&t, path, &options, err);
     if (!rc)
         rc = aoei_texts_select(t, &n, NULL, err);
+    if (!rc)
+        aoei_columns_log_roles(t, roles, 1);
     while (!rc && (rc = aoei_table_next(t, &row, err)) == 1)
         rc = feed_row(t, &row, n, trainer, err);
     aoei_table_close(t);
     return rc == AOEI_BAD_ROW ? AOE_EFORMAT : rc;
 }
 
-/* The callback of aoei_init_with, which passes the texts of all files to the trainer. `user` points to the options
- * (aoe_init_options), which contain the paths of the files. */
+/* The callback of aoei_init_with, which passes the texts of all files to the trainer. user: the files (text_files). */
 static int feed_files(void *user, aoei_wordpiece_trainer *trainer, aoe_error *err) {
-    const aoe_init_options *o = user;
+    const text_files *f = user;
     int rc = 0;
-    for (size_t i = 0; i < o->n_texts && !rc; i++)
-        rc = feed_file(o->texts[i], trainer, err);
+    for (size_t i = 0; i < f->o->n_texts && !rc; i++)
+        rc = feed_file(f->o->texts[i], f->log, trainer, err);
     return rc;
 }
 
@@ -66,5 +79,6 @@ void aoe_init_options_defaults(aoe_init_options *o) {
 int aoe_init(aoe_context *ctx, const char *dir, const aoe_init_options *o, aoe_init_result *result, aoe_error *err) {
     AOEI_CHECK(err, ctx, dir);
     AOEI_OPTIONS(aoe_init_options, o, err);
-    return aoei_init_with(ctx, dir, o, feed_files, (void *)(uintptr_t)o, result, err);
+    text_files files = {o, &ctx->log};
+    return aoei_init_with(ctx, dir, o, feed_files, &files, result, err);
 }

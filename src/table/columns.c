@@ -195,6 +195,15 @@ static int given_name(const char *columns, const char *role_name, size_t k, aoe_
     return 0;
 }
 
+/* Returns 1 if options.columns tells aoe to ignore the column with this name. */
+static int is_ignored(aoe_text column, const char *columns) {
+    aoe_text name;
+    for (size_t k = 0; given_name(columns, ignore, k, &name); k++)
+        if (is_equal(name, column, 1))
+            return 1;
+    return 0;
+}
+
 /* Sets *index to the column of role r. If `columns` contains the role, its column is used. Otherwise, the first name in
  * r->names that is a column of the table is used. An exact match takes precedence over a match that ignores case. */
 static int resolve(const aoei_table *t, const role *r, const char *columns, size_t k, size_t *index, aoe_error *err) {
@@ -202,26 +211,17 @@ static int resolve(const aoei_table *t, const role *r, const char *columns, size
     aoe_text name = {NULL, 0};
     const int given = given_name(columns, r->name, k, &name);
     size_t count = given ? aoei_columns_find(t, name, index) : 0;
-    for (size_t i = 0; !given && !count && i < MAX_NAMES && r->names[i]; i++) {
-        name = aoe_text_of(r->names[i]);
-        count = count_columns(t, name, 0, index);
-    }
-    for (size_t i = 0; !given && !count && i < MAX_NAMES && r->names[i]; i++)
-        count = aoei_columns_find(t, aoe_text_of(r->names[i]), index);
+    for (int ignore_case = 0; !given && ignore_case < 2; ignore_case++)
+        for (size_t i = 0; !count && i < MAX_NAMES && r->names[i]; i++) {
+            name = aoe_text_of(r->names[i]);
+            if (!is_ignored(name, columns))
+                count = ignore_case ? aoei_columns_find(t, name, index) : count_columns(t, name, 0, index);
+        }
     if (count == 0)
         return fail_missing(t, r, given ? name : (aoe_text){NULL, 0}, err);
     if (count > 1)
         return aoei_fail(err, AOE_EFORMAT, "%s: %zu columns are named '%s'; rename all but one", aoei_table_name(t), count,
                          aoei_excerpt(excerpt, name));
-    return 0;
-}
-
-/* Returns 1 if options.columns tells aoe to ignore the column with this name. */
-static int is_ignored(aoe_text column, const char *columns) {
-    aoe_text name;
-    for (size_t k = 0; given_name(columns, ignore, k, &name); k++)
-        if (is_equal(name, column, 1))
-            return 1;
     return 0;
 }
 

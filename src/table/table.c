@@ -203,10 +203,11 @@ static int check_keys(aoei_table *t, aoe_error *err) {
         if (t->reject && t->reject(aoe_text_of(key), t->columns)) {
             char name[AOEI_EXCERPT];
             aoei_excerpt(name, aoe_text_of(key));
-            return aoei_fail(err, AOE_EFORMAT,
-                             "%s:%zu: the key '%s' is missing in line %zu, whose keys are the columns of the file; add it to "
-                             "that line, or set options.columns to ignore=%s",
-                             aoei_table_name(t), t->line, name, t->object_line, name);
+            return aoei_fail(
+                err, AOE_EFORMAT,
+                "%s:%zu: the key '%s' is missing in the first row (line %zu), whose keys are the columns of the file; add "
+                "it to that row, or set options.columns to ignore=%s",
+                aoei_table_name(t), t->line, name, t->object_line, name);
         }
         while (known < t->n_late && strcmp(t->late[known], key) != 0)
             known++;

@@ -124,8 +124,8 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
     if (d->lowest == d->highest && (g->w_cosine > 0 || g->w_angle > 0))
         return aoei_fail(
             err, AOE_EFORMAT,
-            "%s: every label is %g, so no pair is more similar than another; add other labels, or set options.w_cosine and "
-            "options.w_angle to 0",
+            "%s: every label is %g, so no pair is more similar than another; add other labels, use the pairs as positives "
+            "(columns query and positive) without this column, or set options.w_cosine and options.w_angle to 0",
             file->path, d->lowest);
     if (g->w_ibn > 0 && d->highest < file_loss->threshold)
         return aoei_fail(
