@@ -13,8 +13,8 @@
 # time, harness, seconds, inputs, exit code, commit.
 #
 # fuzz.sh --merge: adds to tests/fuzz/corpus the inputs in $BUILD/corpus that reach code which the stored corpus does
-# not reach, the smallest ones first. A corpus has at most $MERGE_FILES files (default: 100) and $MERGE_BYTES bytes
-# (default: 100000), in addition to the files whose names do not begin with "new-".
+# not reach, as new-*. If these are more than $MERGE_FILES files (default: 80), a selection of all sizes is added. At most
+# $MERGE_BYTES bytes (default: 100000) are added to a corpus.
 set -u
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build/fuzz}
@@ -60,11 +60,14 @@ if [ "${1-}" = --merge ]; then
         find "$stored" -type f ! -name 'new-*' | wc -l >"$work/own"
         "$path" -merge=1 -timeout=25 -rss_limit_mb=4096 "$work/merged" "$stored" "$BUILD/corpus/$name" >"$work/log" 2>&1
         rm -f "$stored"/new-*
-        bytes=0 files=0
-        for file in $(cd "$work/merged" && find . -type f -size -9k | sed 's|^\./||' | xargs -r ls -Sr); do
-            [ -e "$stored/$file" ] && continue
-            bytes=$((bytes + $(wc -c <"$work/merged/$file"))) files=$((files + 1))
-            if [ $bytes -gt "${MERGE_BYTES:-100000}" ] || [ $files -gt "${MERGE_FILES:-100}" ]; then break; fi
+        for file in "$stored"/*; do rm -f "$work/merged/$(basename "$file")"; done # the corpus already has these files
+        bytes=0
+        for file in $(cd "$work/merged" && find . -type f -size -9k | sed 's|^\./||' | xargs -r ls -Sr |
+            awk -v max="${MERGE_FILES:-80}" '
+                { file[NR] = $0 }
+                END { n = NR < max ? NR : max; for (i = 1; i <= n; i++) print file[int(i * NR / n)] }'); do
+            bytes=$((bytes + $(wc -c <"$work/merged/$file")))
+            [ $bytes -le "${MERGE_BYTES:-100000}" ] || break
             cp "$work/merged/$file" "$stored/new-$(echo "$file" | cut -c1-10)"
         done
         echo "fuzz/$name: $(find "$stored" -type f | wc -l) files, $(cat "$stored"/* | wc -c) bytes"
