@@ -2,6 +2,7 @@
  * Implements `aoe plot curve`: plots the losses (as moving averages), the dev scores and the perplexity of training runs over
  * the steps. For a single run, one panel shows all losses. For several runs, each loss has its own panel with one line per run.
  */
+#include "base/path.h"
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/run_log.h"
@@ -30,6 +31,7 @@ typedef struct run {
     /* losses: index of the data block of losses; scores: index of the data block of scores; (size_t)-1: no such block */
     size_t losses, scores;
     double best_step, best; /* best_step: step of the best evaluation; best: its score or perplexity */
+    double start;           /* score or perplexity at the first evaluation; at step 0, that of the start model */
 } run;
 
 typedef struct job {
@@ -49,7 +51,9 @@ static const cli_option curve_table[] = {
      AT(smooth),
      .min = 1,
      .help = "plot the moving average of each loss over N steps; 1 disables smoothing",
-     .fallback = "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs"},
+     .fallback =
+         "the steps of one epoch; 1/25 of all steps for pretraining and for runs shorter than 2.5 epochs; several runs: "
+         "the largest of these numbers, but at most a quarter of the steps of the shortest run"},
     {.name = "characters",
      .kind = CLI_FLAG,
      .excludes = "json",
@@ -66,6 +70,27 @@ static const char *part_name(const char *key) {
     return strcmp(key, "loss") == 0 ? "total" : strcmp(key, "ibn") == 0 ? "in-batch negatives" : key;
 }
 
+/* Returns the description of the dev scores of a run, for an axis. */
+static const char *metric_name(const cli_run_log *log) {
+    return strcmp(log->metric, "spearman") == 0   ? "Spearman correlation on the dev set x 100"
+           : strcmp(log->metric, "accuracy") == 0 ? "accuracy on the dev set x 100"
+                                                  : "dev score x 100";
+}
+
+/* Returns the description of the dev scores of all runs: that of each run, if they are equal. */
+static const char *common_metric(const job *j) {
+    const char *name = NULL;
+    for (size_t i = 0; i < j->n; i++) {
+        const cli_run_log *log = &j->run[i].log;
+        if (log->pretraining || !log->evals)
+            continue;
+        if (name && strcmp(name, metric_name(log)) != 0)
+            return "dev score x 100";
+        name = metric_name(log);
+    }
+    return name ? name : "dev score x 100";
+}
+
 /* Returns 1 if any value of the loss differs from 0. */
 static int is_used(const cli_run_log *log, size_t part) {
     for (size_t i = 0; i < log->n; i++) {
@@ -76,14 +101,26 @@ static int is_used(const cli_run_log *log, size_t part) {
     return 0;
 }
 
-/* Sets r->window, the number of steps per moving average. smooth: value of --smooth; if it is 0, a number is chosen as
- * described in the help of --smooth. */
-static void choose_window(run *r, size_t smooth) {
+/* Returns the number of steps per moving average for a single run, which is described in the help of --smooth. */
+static double default_window(const run *r) {
     const double steps = r->log.n ? r->log.step[r->log.n - 1] : 0;
-    r->window = (double)smooth;
-    if (!smooth)
-        r->window = steps >= 2.5 * r->log.epoch_steps && !r->log.pretraining ? round(r->log.epoch_steps) : floor(steps / 25);
-    r->window = fmax(r->window, 1);
+    return fmax(steps >= 2.5 * r->log.epoch_steps && !r->log.pretraining ? round(r->log.epoch_steps) : floor(steps / 25), 1);
+}
+
+/* Sets the number of steps per moving average of all runs, which is equal so that their lines can be compared: the largest of
+ * the default windows, but at most a quarter of the steps of the shortest run. smooth: value of --smooth; 0: not given. */
+static void choose_windows(job *j, size_t smooth) {
+    double window = 1, shortest = INFINITY;
+    for (size_t i = 0; i < j->n; i++) {
+        const run *r = &j->run[i];
+        window = fmax(window, default_window(r));
+        if (r->log.n)
+            shortest = fmin(shortest, r->log.step[r->log.n - 1]);
+    }
+    if (j->n > 1)
+        window = fmax(1, fmin(window, floor(shortest / 4)));
+    for (size_t i = 0; i < j->n; i++)
+        j->run[i].window = smooth ? (double)smooth : window;
 }
 
 /* Writes the moving averages of the losses of a run. The first step that is written is the first step with a full window. If
@@ -120,7 +157,7 @@ static void write_scores(job *j, run *r) {
     if (!log->evals)
         return;
     r->scores = cli_picture_block(&j->picture, "%s, evaluations: step, %s", r->label,
-                                  log->pretraining ? "perplexity of held-out texts" : "dev score x 100");
+                                  log->pretraining ? "perplexity of held-out texts" : metric_name(log));
     r->best = log->pretraining ? INFINITY : -INFINITY;
     for (size_t i = 0; i < log->evals; i++) {
         const double value = log->pretraining ? exp(-log->score[i]) : 100 * log->score[i];
@@ -128,6 +165,8 @@ static void write_scores(job *j, run *r) {
             r->best = value;
             r->best_step = log->eval_step[i];
         }
+        if (!i)
+            r->start = value;
         fprintf(j->picture.dat, "%.10g %.6g\n", log->eval_step[i], value);
     }
 }
@@ -181,7 +220,8 @@ static int all_runs_loss(const job *j, const char *key, int count_only) {
         }
         if (!lines) {
             char label[128];
-            snprintf(label, sizeof label, "loss: %.60s", part_name(key));
+            snprintf(label, sizeof label, r->window > 1 ? "loss: %.60s, mean over %g steps" : "loss: %.60s", part_name(key),
+                     r->window);
             fputs("set ylabel ", gp);
             cli_gp_string(gp, label);
             putc('\n', gp);
@@ -210,6 +250,12 @@ static void score_lines(const job *j, int pretraining, int *lines) {
                 r->scores, r->best_step);
         char label[64];
         snprintf(label, sizeof label, "best: %.2f, step %.10g", r->best, r->best_step);
+        cli_gp_string(gp, j->n > 1 ? "" : label);
+        if (!(r->log.eval_step[0] <= 0))
+            continue;
+        begin_line(gp, lines);
+        fprintf(gp, "data index %zu using ($1 == 0 ? $1 : NaN):2 with points pt 7 ps 1.2 lc rgb 'black' title ", r->scores);
+        snprintf(label, sizeof label, "start model: %.2f", r->start);
         cli_gp_string(gp, j->n > 1 ? "" : label);
     }
 }
@@ -352,7 +398,7 @@ static void write_panels(const job *j, layout *l, const char *const *key, size_t
     if (has_scores(j, 0)) {
         int lines = 0;
         place_panel(j, l, above);
-        fputs("set ylabel 'dev score x 100'\nset offsets 0, 0, graph 0.06, graph 0.06\n", gp);
+        fprintf(gp, "set ylabel '%s'\nset offsets 0, 0, graph 0.06, graph 0.06\n", common_metric(j));
         score_lines(j, 0, &lines);
         putc('\n', gp);
     }
@@ -398,11 +444,25 @@ static void report(const job *j) {
     cli_picture_report(&j->picture, j->o->plot.general.json, json_pack("{s:o}", "runs", list));
 }
 
+/* Returns the path of the log of a run: the given file, or in the given directory train-log.jsonl, model/train-log.jsonl (a run
+ * of aoe grid or aoe compare that is not finished) or train.jsonl (such a run of an earlier version). The caller frees the path
+ * with free(). */
+static char *find_log(const char *given) {
+    static const char *const names[] = {"train-log.jsonl", "model/train-log.jsonl", "train.jsonl"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = cli_plot_input(given, names[i]);
+        if (aoei_exists(path))
+            return path;
+        free(path);
+    }
+    return cli_plot_input(given, names[0]);
+}
+
 static int draw(job *j, const char *const *dir) {
     if (cli_picture_open(&j->picture, j->o->plot.output, "training runs: losses, dev scores, perplexity"))
         return 1;
     for (size_t i = 0; i < j->n; i++) {
-        char *path = cli_plot_input(dir[i], "train-log.jsonl");
+        char *path = find_log(dir[i]);
         const int failed = cli_run_log_read(&j->run[i].log, path);
         free(path);
         if (failed)
@@ -412,9 +472,11 @@ static int draw(job *j, const char *const *dir) {
         run *r = &j->run[i];
         r->label = j->label[i];
         r->losses = r->scores = (size_t)-1;
-        choose_window(r, j->o->smooth);
-        write_losses(j, r);
-        write_scores(j, r);
+    }
+    choose_windows(j, j->o->smooth);
+    for (size_t i = 0; i < j->n; i++) {
+        write_losses(j, &j->run[i]);
+        write_scores(j, &j->run[i]);
     }
     write_script(j);
     if (cli_picture_draw(&j->picture, j->o->characters))
@@ -435,7 +497,8 @@ static int run_command(int argc, char **argv) {
         .command = "plot curve",
         .operands = "DIR... -o NAME",
         .about = "Plots the losses and dev scores of training runs, or the perplexity of pretraining runs, over the\n"
-                 "training steps. Each DIR is the output directory of a run and contains train-log.jsonl. If one run\n"
+                 "training steps. Each DIR is the output directory of aoe train or aoe pretrain, or the directory\n"
+                 "runs/NAME of a run of aoe grid or aoe compare, and contains train-log.jsonl. If one run\n"
                  "is given, one panel shows all its losses. If several runs are given, each loss has its own panel\n"
                  "with one line per run. Dev scores and perplexity are shown in separate panels.\n",
         .examples = "  aoe plot curve model -o curve\n"

@@ -21,8 +21,8 @@ size_t cli_run_log_part(const cli_run_log *log, const char *name) {
 /* Returns 1 if a key of a step event is one of the known keys that are not losses. */
 static int is_other(const char *key) {
     static const char *const others[] = {
-        "step",    "steps",       "epoch", "accuracy", "lr", "grad_norm", "tokens_per_second", "pairs_per_second",
-        "seconds", "seconds_left"};
+        "step",    "steps",        "epoch",    "accuracy", "lr", "grad_norm", "tokens_per_second", "pairs_per_second",
+        "seconds", "seconds_left", "examples", "left_out"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(key, others[i]) == 0)
             return 1;
@@ -43,7 +43,12 @@ static void add_step(cli_run_log *log, double step, json_t *o) {
     json_t *v;
     size_t capacity = log->capacity;
     log->step = grow(log->step, log->n, &capacity, sizeof *log->step);
+    size_t examples_capacity = log->capacity;
+    log->examples = grow(log->examples, log->n, &examples_capacity, sizeof *log->examples);
     log->value = grow(log->value, log->n, &log->capacity, CLI_LOG_PARTS * sizeof *log->value);
+    const json_t *examples = json_object_get(o, "examples");
+    log->examples[log->n] = json_is_number(examples) && json_number_value(examples) > 0 ? json_number_value(examples) : 1;
+    log->batch = fmax(log->batch, log->examples[log->n]);
     double *value = log->value + log->n * CLI_LOG_PARTS;
     for (size_t i = 0; i < CLI_LOG_PARTS; i++)
         value[i] = NAN;
@@ -76,8 +81,13 @@ static void add_eval(cli_run_log *log, double step, double score) {
 /* Parses a line and adds its event to the log. Returns 0, or -1 if the line is not an event. */
 static int add_line(cli_run_log *log, const char *line, size_t len) {
     json_t *o = json_loadb(line, len, 0, NULL);
-    const char *event = json_string_value(json_object_get(o, "event"));
+    const char *event = json_string_value(json_object_get(o, "event")),
+               *metric = json_string_value(json_object_get(o, "metric"));
     const json_t *step = json_object_get(o, "step"), *score = json_object_get(o, "score");
+    if (!score && (score = json_object_get(o, "dev_spearman"))) /* train.jsonl of earlier versions of aoe grid and compare */
+        metric = "spearman";
+    if (metric)
+        snprintf(log->metric, sizeof log->metric, "%s", metric);
     const int bad = !event || !json_is_number(step);
     if (!bad && strcmp(event, "step") == 0)
         add_step(log, json_number_value(step), o);
@@ -123,20 +133,21 @@ void cli_run_log_free(cli_run_log *log) {
         free(log->part[i]);
     free(log->step);
     free(log->value);
+    free(log->examples);
     free(log->eval_step);
     free(log->score);
     memset(log, 0, sizeof *log);
 }
 
 double cli_run_log_mean(const cli_run_log *log, size_t i, size_t part, double window) {
-    double sum = 0;
-    size_t n = 0;
-    for (size_t k = i + 1; k-- > 0 && log->step[k] > log->step[i] - window;) {
+    double sum = 0, examples = 0, weight = 0;
+    for (size_t k = i + 1; k-- > 0 && (log->step[k] > log->step[i] - window || examples < log->batch);) {
         const double v = log->value[k * CLI_LOG_PARTS + part];
+        examples += log->examples[k];
         if (isfinite(v)) {
-            sum += v;
-            n++;
+            sum += log->examples[k] * v;
+            weight += log->examples[k];
         }
     }
-    return n ? sum / (double)n : NAN;
+    return weight > 0 ? sum / weight : NAN;
 }

@@ -107,3 +107,17 @@ cat err grid-one.dat
 grep '^best' grid-one.gp
 plot grid grid/results.jsonl --x lr --y w-angle -o grid-two
 block grid-two.dat 0
+
+# The log of a run of an earlier version of aoe grid, and the small last batch of an epoch: the mean at step 2 is (32 * 4 + 2 * 1) / 34.
+mkdir old small
+printf '{"event":"eval","step":%s,"steps":2,"epoch":1,"dev_spearman":0.%s,"best_step":2,"seconds":1}\n' 1 5 2 6 >old/train.jsonl
+plot curve old -o old-curve
+sed -n '/evaluations/,$p' old-curve.dat
+{
+    printf '{"event":"start","step":0,"steps":2,"epoch":0,"metric":"accuracy"}\n{"event":"eval","step":0,"score":0.25}\n'
+    printf '{"event":"step","step":%s,"epoch":%s,"examples":%s,"loss":%s}\n' 1 0.5 32 4 2 1 2 1
+    printf '{"event":"eval","step":2,"score":0.5}\n'
+} >small/train-log.jsonl
+plot curve small -o small-curve --smooth 1
+cat small-curve.dat
+grep -o "accuracy on the dev set x 100'\|start model: [0-9.]*" small-curve.gp
