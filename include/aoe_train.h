@@ -170,7 +170,7 @@ typedef enum aoe_embedding_storage {
 typedef enum aoe_train_event_kind {
     AOE_TRAIN_START,      /* training starts: steps, pairs and ibn_threshold are set */
     AOE_TRAIN_STEP,       /* an optimizer step is complete */
-    AOE_TRAIN_EVAL,       /* an evaluation on the dev set is complete */
+    AOE_TRAIN_EVAL,       /* an evaluation on the dev set is complete; at step 0, the evaluation of the start model */
     AOE_TRAIN_CHECKPOINT, /* a checkpoint is complete on disk: path is set */
     AOE_TRAIN_DONE,       /* the model is in the output directory */
     AOE_TRAIN_EMBED /* before the first step: a teacher has embedded some of the training texts; texts, all_texts, seconds,
@@ -188,8 +188,12 @@ typedef struct aoe_train_event {
         pairs_per_second;         /* speed since the last event of this kind; in pretraining, a sequence is counted as a pair */
     double seconds, seconds_left; /* elapsed time; estimated remaining time */
     double score, best_score;     /* EVAL, DONE: score on the dev set; highest score so far; NaN without a dev set */
-    size_t best_step;             /* number of completed steps at best_score */
+    size_t best_step;             /* number of completed steps at best_score; 0: no step is better than the start model */
+    double start_score;           /* EVAL, DONE: score of the start model; NaN if it was not evaluated */
+    double trained_score;         /* EVAL, DONE: highest score after a step, without the start model; NaN if there is none */
+    size_t trained_step;          /* number of completed steps at trained_score */
     size_t pairs;                 /* START: number of training examples */
+    size_t examples;              /* STEP: number of examples of the step; the last step of an epoch can have fewer */
     double ibn_threshold;         /* START: threshold in use */
     size_t texts, all_texts;      /* EMBED: number of texts that the teacher has embedded; number of all training texts */
     const char *path; /* CHECKPOINT: directory of the checkpoint; EMBED: directory of the teacher; borrowed for the call.
@@ -470,12 +474,14 @@ typedef struct aoe_train_options {
                                   model, or 2048 if it has no LSTM */
     size_t bigrams; /* DAN: number of embeddings of bigrams, a power of two of at most 2^24, or 0 for none; AOE_AUTO (default):
                        that of the model, or 65536 if the model has no dense layers of an earlier run */
-    aoe_dev_fn evaluate; /* computes the dev score of the model; the model with the highest score is kept. NULL (default): the
-                            last model is kept */
-    void *evaluate_user; /* first argument of evaluate */
+    aoe_dev_fn evaluate;      /* computes the dev score of the model, before the first step and every args.eval_every steps; the
+                                 model      with the highest score is kept, which is the start model if no step is better. NULL
+                                 (default):      the      last model is kept */
+    void *evaluate_user;      /* first argument of evaluate */
     uint64_t dev_fingerprint; /* aoe_pairs_fingerprint of the dev set. A run cannot be resumed with another value. 0 (default):
                                  not checked */
     const char *dev_name;     /* name of the dev set in aoe.json; NULL without a dev set */
+    const char *dev_metric; /* name of the dev score in train-log.jsonl, for example "spearman"; NULL (default): not written */
 } aoe_train_options;
 
 AOE_API void aoe_train_options_defaults(aoe_train_options *o);
@@ -833,6 +839,7 @@ typedef struct aoe_experiment_event {
     const char *label;             /* name of the run; NULL: the event is not about a run */
     const double *score;           /* FINISHED: [n_scores] one score per evaluation file, NaN if undefined; otherwise NULL */
     size_t n_scores;
+    int start_is_best;   /* FINISHED: 1: no step had a higher score on the dev set than the start model, which was kept */
     double seconds;      /* FINISHED, FAILED: duration of the run */
     const char *message; /* NOTE, FAILED: one line; otherwise NULL. All pointers are borrowed for the call */
 } aoe_experiment_event;
@@ -866,9 +873,10 @@ typedef struct aoe_experiment_options {
 AOE_API void aoe_experiment_options_defaults(aoe_experiment_options *o);
 
 typedef struct aoe_grid_options {
-    size_t struct_size;                /* set by aoe_grid_options_defaults */
-    aoe_experiment_options experiment; /* options of the experiment, with at most one evaluation file; without it, the score of
-                                          a run is its highest score on experiment.dev */
+    size_t struct_size; /* set by aoe_grid_options_defaults */
+    aoe_experiment_options
+        experiment; /* options of the experiment, with at most one evaluation file; without it, the score of
+                       a run is its highest score on experiment.dev, which includes the score of the start model */
 } aoe_grid_options;
 
 typedef struct aoe_grid_row {

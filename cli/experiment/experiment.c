@@ -323,7 +323,8 @@ static void note_finished(const aoe_experiment_event *event) {
         else
             at += (size_t)snprintf(scores + at, sizeof scores - at, " %.2f", 100 * event->score[i]);
     }
-    cli_note("%s:%s (%s)", event->label, scores, time);
+    cli_note("%s:%s (%s)%s", event->label, scores, time,
+             event->start_is_best ? "; no step is better than the start model" : "");
 }
 
 static void start_progress(cli_experiment *e, const aoe_experiment_event *event) {

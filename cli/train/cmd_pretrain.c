@@ -102,14 +102,12 @@ static json_t *metrics(const void *own, const aoe_train_event *e) {
                      cli_json_real(exp(e->loss.total)), "accuracy", cli_json_real(e->accuracy));
 }
 
-static void format_best(const void *own, const aoe_train_event *e, char *out, size_t size) {
-    (void)own;
-    snprintf(out, size, "perplexity %.2f", exp(-e->best_score));
+static void format_score(char out[32], double score) {
+    snprintf(out, 32, "%.2f", exp(-score));
 }
 
-static json_t *best(const void *own, const aoe_train_event *e) {
-    (void)own;
-    return json_pack("{s:o}", "held_out_loss", cli_json_real(-e->best_score));
+static double json_score(double score) {
+    return -score;
 }
 
 static int run(void *own, aoe_context *ctx, aoe_error *err) {
@@ -171,8 +169,10 @@ static int run_command(int argc, char **argv) {
             .format_step = format_step,
             .format_metrics = format_metrics,
             .metrics = metrics,
-            .format_best = format_best,
-            .best = best,
+            .metric = "perplexity",
+            .format_score = format_score,
+            .key = "held_out_loss",
+            .json_score = json_score,
             .run = run,
         };
         char *model = NULL;

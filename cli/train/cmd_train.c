@@ -98,12 +98,8 @@ static json_t *metrics(const void *own, const aoe_train_event *e) {
                      cli_json_real(aoe_dev_set_pearson(j->dev)), "best_dev_spearman", cli_json_real(e->best_score));
 }
 
-static void format_best(const void *own, const aoe_train_event *e, char *out, size_t size) {
-    snprintf(out, size, "dev %s %.2f", trains_classes(own) ? "accuracy" : "Spearman", 100 * e->best_score);
-}
-
-static json_t *best(const void *own, const aoe_train_event *e) {
-    return json_pack("{s:o}", trains_classes(own) ? "dev_accuracy" : "dev_spearman", cli_json_real(e->best_score));
+static double json_score(double score) {
+    return score;
 }
 
 /* Returns 1 if a label map assigns a number above 1 to a label. */
@@ -138,6 +134,7 @@ static int run(void *own, aoe_context *ctx, aoe_error *err) {
         o->t.evaluate = aoe_dev_set_evaluate;
         o->t.evaluate_user = j->dev;
         o->t.dev_name = o->dev;
+        o->t.dev_metric = trains_classes(j) ? "accuracy" : "spearman";
         o->t.dev_fingerprint = aoe_dev_set_fingerprint(j->dev);
     }
     const int code = aoe_train(ctx, &o->t, err);
@@ -160,8 +157,10 @@ static int run_command(int argc, char **argv) {
             .format_step = format_step,
             .format_metrics = format_metrics,
             .metrics = metrics,
-            .format_best = format_best,
-            .best = best,
+            .metric = trains_classes(&j) ? "dev accuracy" : "dev Spearman",
+            .format_score = score_text,
+            .key = trains_classes(&j) ? "dev_accuracy" : "dev_spearman",
+            .json_score = json_score,
             .run = run,
             .keeps_vectors = j.o.t.teacher_cache != NULL,
         };

@@ -857,6 +857,7 @@ int cli_train_config_parse(cli_train_config *o, int argc, char **argv) {
                  "(query, positive) or triplets (query, positive, negative). --method selects other losses, and\n"
                  "--teacher adds distillation. The output directory contains train-log.jsonl, the newest checkpoint,\n"
                  "and the model with the best score on the --dev file (without --dev, the model after the last step).\n"
+                 "The start model is evaluated first. If no step has a better score, the start model is saved.\n"
                  "Ctrl-C saves a checkpoint and stops the run. To continue the run, add --resume to the same command.\n",
         .examples = "  aoe train -d examples/train.tsv -o model --epochs 8 --lr 3e-4\n"
                     "  aoe train -m start -d train.tsv --dev dev.tsv -o model --pooling cls --max-length 128 --patience 3\n"

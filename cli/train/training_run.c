@@ -16,10 +16,29 @@ static void start(cli_training *t, const aoe_train_event *e) {
     cli_progress_begin(&t->progress, t->doing, "steps", e->step);
 }
 
+/* Replaces the losses of a step by their exponential moving averages over the examples of the run. A step with the largest
+ * number of examples has the weight 0.1. */
+static aoe_objective_result average_losses(cli_training *t, const aoe_train_event *e) {
+    aoe_objective_result loss = e->loss;
+    double *const term[CLI_TRAINING_LOSSES] = {
+        &loss.total,          &loss.cosine,  &loss.ibn,    &loss.angle,     &loss.contrastive, &loss.regression,
+        &loss.classification, &loss.teacher, &loss.layers, &loss.detection, &loss.vectors,     &loss.similarities};
+    t->batch = e->examples > t->batch ? e->examples : t->batch;
+    const double keep = pow(0.9, t->batch ? (double)e->examples / (double)t->batch : 1);
+    t->weight = keep * t->weight + (1 - keep);
+    for (size_t i = 0; i < CLI_TRAINING_LOSSES; i++) {
+        t->average[i] = keep * t->average[i] + (1 - keep) * *term[i];
+        *term[i] = t->weight > 0 ? t->average[i] / t->weight : *term[i];
+    }
+    return loss;
+}
+
 static void show_step(cli_training *t, const aoe_train_event *e) {
     char rate[64], terms[256];
-    const int n = snprintf(terms, sizeof terms, "loss %.3f  lr %.1e", e->loss.total, e->lr);
-    t->format_step(e, terms + n, sizeof terms - (size_t)n);
+    aoe_train_event shown = *e;
+    shown.loss = average_losses(t, e);
+    const int n = snprintf(terms, sizeof terms, "loss %.3f  lr %.1e", shown.loss.total, e->lr);
+    t->format_step(&shown, terms + n, sizeof terms - (size_t)n);
     t->rate = t->rate > 0 ? 0.9 * t->rate + 0.1 * e->tokens_per_second : e->tokens_per_second;
     snprintf(rate, sizeof rate, "%.0f tokens/s", t->rate);
     cli_progress_update(&t->progress, e->step, e->steps, rate, e->seconds_left, terms);
@@ -47,29 +66,59 @@ static void print_evaluation(cli_training *t, const aoe_train_event *e) {
     cli_format_seconds(seconds, e->seconds);
     if (t->evaluations++ == 0)
         printf("%8s  %7s  %s  %8s\n", "step", "epoch", t->columns, "time");
-    printf("%8zu  %7.2f  %s  %8s%s\n", e->step, e->epoch, metrics, seconds, e->best_step == e->step ? "  best" : "");
+    printf("%8zu  %7.2f  %s  %8s%s\n", e->step, e->epoch, metrics, seconds,
+           !e->step                  ? "  start"
+           : e->best_step == e->step ? "  best"
+                                     : "");
     cli_flush_stdout();
 }
 
-static void print_result(cli_training *t, const aoe_train_event *e) {
+static void print_json_result(const cli_training *t, const aoe_train_event *e) {
     const int has_best = isfinite(e->best_score);
+    char start[64], trained[64];
+    json_t *o = json_pack("{s:s,s:I,s:o}", "event", "done", "steps", (json_int_t)e->step, "best_step",
+                          has_best ? json_integer((json_int_t)e->best_step) : json_null());
+    json_object_set_new(o, t->key, cli_json_real(t->json_score(e->best_score)));
+    if (!isnan(e->start_score)) {
+        snprintf(start, sizeof start, "start_%s", t->key);
+        snprintf(trained, sizeof trained, "trained_%s", t->key);
+        json_object_set_new(o, start, cli_json_real(t->json_score(e->start_score)));
+        json_object_set_new(o, trained, cli_json_real(t->json_score(e->trained_score)));
+    }
+    append_fields(o, json_pack("{s:f,s:o}", "seconds", e->seconds, "output", cli_json_text(t->output, strlen(t->output))));
+    cli_print_json(o);
+}
+
+/* Prints the final line: the score of the saved model, and the score of the start model. If no step is better than the start
+ * model, a warning contains both scores, because the start model is saved. */
+static void print_result(cli_training *t, const aoe_train_event *e) {
+    const int has_best = isfinite(e->best_score), saves_start = has_best && !e->best_step;
     cli_progress_end(&t->progress);
+    char best[32], start[32], trained[32] = "undefined", seconds[32];
+    t->format_score(best, e->best_score);
+    t->format_score(start, e->start_score);
+    if (isfinite(e->trained_score))
+        t->format_score(trained, e->trained_score);
+    if (saves_start)
+        cli_warn("no evaluated step is better than the start model: %s %s at the start, at best %s (step %zu); the output "
+                 "directory contains the start model",
+                 t->metric, start, trained, e->trained_step);
     if (t->json) {
-        json_t *o = json_pack("{s:s,s:I,s:o}", "event", "done", "steps", (json_int_t)e->step, "best_step",
-                              has_best ? json_integer((json_int_t)e->best_step) : json_null());
-        append_fields(o, t->best(t->own, e));
-        append_fields(o, json_pack("{s:f,s:o}", "seconds", e->seconds, "output", cli_json_text(t->output, strlen(t->output))));
-        cli_print_json(o);
+        print_json_result(t, e);
         return;
     }
-    char best[64] = "", seconds[32];
     cli_format_seconds(seconds, e->seconds);
     printf("done: %zu step%s in %s; ", e->step, cli_plural(e->step), seconds);
-    if (has_best) {
-        t->format_best(t->own, e, best, sizeof best);
-        printf("%s at step %zu; ", best, e->best_step);
-    }
-    printf("the model is in %s\n", t->output);
+    if (saves_start)
+        printf("%s %s for the start model, which no step improves (best step %zu: %s); the start model is in %s\n", t->metric,
+               best, e->trained_step, trained, t->output);
+    else if (has_best && isfinite(e->start_score))
+        printf("%s %s at step %zu, %s for the start model; the model is in %s\n", t->metric, best, e->best_step, start,
+               t->output);
+    else if (has_best)
+        printf("%s %s at step %zu; the model is in %s\n", t->metric, best, e->best_step, t->output);
+    else
+        printf("the model is in %s\n", t->output);
 }
 
 /* Shows the progress of a teacher, which embeds the training texts before the first step. */

@@ -334,6 +334,7 @@ static void send_result(const aoei_experiment *e, size_t i, double seconds, cons
     for (size_t k = 0; k < n && score; k++)
         score[k] = aoei_trial_score(e->o, t, k);
     event.score = score;
+    event.start_is_best = aoei_trial_start_is_best(t);
     event.n_scores = score ? n : 0;
     send_event(e, &event);
     aoei_free(score);

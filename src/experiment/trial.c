@@ -138,8 +138,8 @@ static json_t *scores_by_file(const aoe_experiment_options *o, const double *sco
     return NULL;
 }
 
-int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score, double seconds,
-                            aoe_error *err) {
+int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score, int start_is_best,
+                            double seconds, aoe_error *err) {
     aoei_json_init();
     json_t *record = aoei_json_copy(t->key);
     int bad = !record;
@@ -147,6 +147,8 @@ int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t
         bad = bad || json_object_set_new(record, "scores", scores_by_file(o, score));
     else
         bad = bad || json_object_set_new(record, "score", score_json(score[0]));
+    if (start_is_best)
+        bad = bad || json_object_set_new(record, "start_is_best", json_true());
     bad = bad || json_object_set_new(record, "seconds", json_real(seconds));
     bad = bad || json_object_set(record, "options", t->options);
     bad = bad || json_object_set(record, "files", t->files);
@@ -157,6 +159,10 @@ int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t
     aoei_free(text);
     json_decref(record);
     return code;
+}
+
+int aoei_trial_start_is_best(const aoei_trial *t) {
+    return json_is_true(json_object_get(t->record, "start_is_best"));
 }
 
 static int check_record(const aoe_experiment_options *o, const aoei_trial *t, const json_t *record, const char *path,

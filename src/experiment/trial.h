@@ -2,7 +2,7 @@
  * A trial is the run of one configuration with one seed. Its files are in the directory of the experiment:
  *   OUTPUT/runs/NAME/record.json   result, options and input hashes of a finished trial; written last
  *   OUTPUT/runs/NAME/model         trained model, if it is kept
- *   OUTPUT/runs/NAME/train.jsonl   evaluations during training
+ *   OUTPUT/runs/NAME/train-log.jsonl  training log, a copy of the log in the model directory
  *   OUTPUT/runs/NAME/errors.txt    warnings and errors
  *   OUTPUT/runs/NAME/scores-N.tsv  cosine and gold score of each pair in evaluation file N, counted from 1
  */
@@ -43,9 +43,11 @@ size_t aoei_trial_scores(const aoe_experiment_options *o);
 /* Returns score i of a trial. Returns NaN if the score is undefined or the trial is not finished. */
 double aoei_trial_score(const aoe_experiment_options *o, const aoei_trial *t, size_t i);
 
-/* Writes the record of a trial. score: [aoei_trial_scores(o)] scores; NaN is written as null. seconds: duration of the run. */
-int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score, double seconds,
-                            aoe_error *err);
+/* Writes the record of a trial. score: [aoei_trial_scores(o)] scores; NaN is written as null. start_is_best: 1: no step
+ * was better on the dev set than the start model, which is the trained model of this run. seconds: duration of the run. */
+int aoei_trial_write_record(const aoe_experiment_options *o, const aoei_trial *t, const double *score, int start_is_best,
+                            double seconds, aoe_error *err);
+int aoei_trial_start_is_best(const aoei_trial *t); /* returns start_is_best of the record; 0 without a record */
 /* Reads the record of a trial into t->record if it exists. Errors:
  * - AOE_EFORMAT if the file is damaged
  * - AOE_EARG if the record was written for different options or input files

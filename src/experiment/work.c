@@ -11,7 +11,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/dir.h"
+#include "base/atomic_write.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
 
@@ -22,9 +24,9 @@ typedef struct work {
     aoei_child *child;               /* connection to the parent; borrowed */
     aoe_context *ctx;                /* context of the child (threads and log); owned */
     aoe_dev_set *dev;                /* dev set, or NULL; owned */
-    FILE *log;                       /* open file train.jsonl, or NULL if it cannot be written; owned */
     double *score;                   /* [aoei_trial_scores(o)] scores; owned */
     double dev_score;                /* best score on the dev set; NaN if there is no dev set */
+    int start_is_best;               /* 1: no step had a higher score on the dev set than the start model, which was saved */
     size_t file;                     /* index of the evaluation file that is being processed */
     int write_code;                  /* error code of writing scores-N.tsv; 0 if there was no error */
     aoe_error *error;                /* receives the error; argument of aoei_trial_work; borrowed */
@@ -39,35 +41,13 @@ static void on_log(void *user, aoe_log_level level, const char *message) {
 
 /* ---- training */
 
-static json_t *real_or_null(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-/* Appends an event to train.jsonl: an evaluation, or the end of training. Write errors are ignored, because no other code
- * depends on this file. */
-static void log_event(const work *w, const aoe_train_event *e) {
-    const int done = e->kind == AOE_TRAIN_DONE;
-    json_t *o = json_pack("{s:s,s:I,s:I,s:f,s:o,s:o,s:o,s:I,s:f}", "event", done ? "done" : "eval", "step", (json_int_t)e->step,
-                          "steps", (json_int_t)e->steps, "epoch", e->epoch, "dev_spearman", real_or_null(e->score),
-                          "dev_pearson", real_or_null(aoe_dev_set_pearson(w->dev)), "best_dev_spearman",
-                          real_or_null(e->best_score), "best_step", (json_int_t)e->best_step, "seconds", e->seconds);
-    char *line = aoei_json_text(o, JSON_COMPACT);
-    if (w->log && line) {
-        fprintf(w->log, "%s\n", line);
-        fflush(w->log);
-    }
-    aoei_free(line);
-    json_decref(o);
-}
-
 static int on_event(void *user, const aoe_train_event *e) {
     work *w = user;
-    if (e->kind == AOE_TRAIN_EVAL || e->kind == AOE_TRAIN_DONE)
-        log_event(w, e);
     if (e->kind == AOE_TRAIN_STEP && e->steps)
         aoei_child_progress(w->child, (double)e->step / (double)e->steps);
     if (e->kind == AOE_TRAIN_DONE) {
         w->dev_score = e->best_score;
+        w->start_is_best = isfinite(e->best_score) && !e->best_step;
         return 0;
     }
     return aoei_child_stopped();
@@ -87,16 +67,32 @@ static int has_checkpoint(const char *output) {
     return found;
 }
 
+/* Returns the name of the score on the dev set (aoe_dev_set_evaluate). */
+static const char *dev_metric(const aoe_train_options *t) {
+    const int classes = t->method == AOE_METHOD_CROSS_ENCODER && t->classes != AOE_AUTO && t->classes > 1;
+    return classes ? "accuracy" : "spearman";
+}
+
+/* Copies the training log to the directory of the trial, because the model directory may be removed. */
+static int keep_log(const work *w, const char *output, aoe_error *err) {
+    char *from = aoei_path_join(output, "train-log.jsonl"), *to = aoei_trial_path(w->o, w->t, "train-log.jsonl"), *data = NULL;
+    size_t size = 0;
+    int code = from && to ? aoei_read_file(&data, &size, from, 0, err) : aoei_fail_nomem(err, 0);
+    if (!code)
+        code = aoei_write_file(to, data, size, err);
+    aoei_free(from);
+    aoei_free(to);
+    aoei_free(data);
+    return code;
+}
+
 static int train(work *w, const char *output, aoe_error *err) {
     aoe_train_options t = w->t->configuration->train;
     const aoe_evaluation_file *dev = w->o->dev;
     int code = dev ? aoe_dev_set_load(&w->dev, w->ctx, dev->path, &dev->table, err) : 0;
     if (code)
         return code;
-    char *path = aoei_trial_path(w->o, w->t, "train.jsonl");
     const int resume = has_checkpoint(output);
-    w->log = path ? fopen(path, resume ? "a" : "w") : NULL;
-    aoei_free(path);
     t.args.output = output;
     t.args.seed = w->t->seed;
     t.args.resume = resume;
@@ -107,11 +103,9 @@ static int train(work *w, const char *output, aoe_error *err) {
     t.evaluate_user = w->dev;
     t.dev_name = dev ? dev->path : NULL;
     t.dev_fingerprint = aoe_dev_set_fingerprint(w->dev);
+    t.dev_metric = dev ? dev_metric(&t) : NULL;
     code = aoe_train(w->ctx, &t, err);
-    if (w->log)
-        fclose(w->log);
-    w->log = NULL;
-    return code;
+    return code ? code : keep_log(w, output, err);
 }
 
 /* ---- evaluation */
@@ -175,7 +169,7 @@ static int run(work *w, const char *output, size_t threads, aoe_error *err) {
     } else if (!code) {
         w->score[0] = w->dev_score;
     }
-    return code ? code : aoei_trial_write_record(w->o, w->t, w->score, aoei_now() - start, err);
+    return code ? code : aoei_trial_write_record(w->o, w->t, w->score, w->start_is_best, aoei_now() - start, err);
 }
 
 int aoei_trial_work(const aoe_experiment_options *o, const aoei_trial *t, size_t threads, aoei_child *child, aoe_error *err) {

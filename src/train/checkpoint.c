@@ -166,6 +166,11 @@ static int write_head(const aoei_trainer *t, const char *dir, aoe_error *err) {
     return code;
 }
 
+/* Sets a key to a score, or to null if the score is undefined. */
+static int set_score(json_t *o, const char *key, double score) {
+    return json_object_set_new(o, key, isfinite(score) ? json_real(score) : json_null());
+}
+
 static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
     const aoei_progress *p = &t->progress;
     json_t *o = json_object();
@@ -175,8 +180,14 @@ static int write_state(const aoei_trainer *t, const char *dir, aoe_error *err) {
     if (t->o->max_minutes > 0)
         bad |= json_object_set_new(o, "seconds", json_real(p->seconds));
     if (p->has_best) {
-        bad |= json_object_set_new(o, "best_score", isfinite(p->best_score) ? json_real(p->best_score) : json_null());
+        bad |= set_score(o, "best_score", p->best_score);
         bad |= json_object_set_new(o, "best_step", json_integer((json_int_t)p->best_step));
+    }
+    if (p->has_start)
+        bad |= set_score(o, "start_score", p->start_score);
+    if (p->has_trained) {
+        bad |= set_score(o, "trained_score", p->trained_score);
+        bad |= json_object_set_new(o, "trained_step", json_integer((json_int_t)p->trained_step));
         bad |= json_object_set_new(o, "bad_evals", json_integer((json_int_t)p->bad_evals));
         bad |= json_object_set_new(o, "lr_divisions", json_integer((json_int_t)p->divisions));
     }
@@ -690,10 +701,43 @@ int aoei_checkpoint_check(const aoei_trainer *t, const char *dir, aoe_error *err
     return code;
 }
 
+/* Reads the scores of the evaluations up to the checkpoint. Checkpoints of earlier versions contain neither the score of the
+ * start model nor "trained_score"; all their scores are scores after a step. */
+static int read_scores(const aoei_trainer *t, const json_t *o, aoei_progress *p, const char *path, aoe_error *err) {
+    size_t none = (size_t)-1, best_step = none, trained_step = none, bad_evals = 0, divisions = 0;
+    p->best_score = p->start_score = p->trained_score = (double)NAN;
+    int code = aoei_json_size(o, "best_step", &best_step, path, err);
+    if (!code)
+        code = aoei_json_double(o, "start_score", &p->start_score, path, err);
+    p->has_start = json_object_get(o, "start_score") != NULL;
+    if (code || best_step == none || !t->best)
+        return code;
+    code = aoei_json_double(o, "best_score", &p->best_score, path, err);
+    if (!code)
+        code = aoei_json_size(o, "trained_step", &trained_step, path, err);
+    if (!code)
+        code = aoei_json_double(o, "trained_score", &p->trained_score, path, err);
+    if (!code)
+        code = aoei_json_size(o, "bad_evals", &bad_evals, path, err);
+    if (!code)
+        code = aoei_json_size(o, "lr_divisions", &divisions, path, err);
+    p->has_best = 1;
+    p->best_step = best_step;
+    if (!p->has_start && trained_step == none) {
+        p->trained_score = p->best_score;
+        trained_step = best_step;
+    }
+    p->has_trained = trained_step != none;
+    p->trained_step = p->has_trained ? trained_step : 0;
+    p->bad_evals = bad_evals;
+    p->divisions = divisions;
+    return code;
+}
+
 int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
     json_t *o;
     aoei_progress *p = &t->progress;
-    size_t step = 0, best_step = (size_t)-1, bad_evals = 0, divisions = 0;
+    size_t step = 0;
     char *path = aoei_path_join(dir, "trainer.json");
     if (!path)
         return aoei_fail_nomem(err, 0);
@@ -701,30 +745,18 @@ int aoei_checkpoint_read(aoei_trainer *t, const char *dir, aoe_error *err) {
     if (!code)
         code = aoei_json_need_size(o, "step", &step, path, err);
     if (!code)
-        code = aoei_json_size(o, "best_step", &best_step, path, err);
-    if (!code && best_step != (size_t)-1) {
-        p->best_score = (double)NAN;
-        code = aoei_json_double(o, "best_score", &p->best_score, path, err);
-        if (!code)
-            code = aoei_json_size(o, "bad_evals", &bad_evals, path, err);
-        if (!code)
-            code = aoei_json_size(o, "lr_divisions", &divisions, path, err);
-    }
+        code = read_scores(t, o, p, path, err);
     if (!code && t->o->max_minutes > 0) {
         code = aoei_json_double(o, "seconds", &p->seconds, path, err);
         t->total_steps = step + (p->seconds < 60 * t->o->max_minutes);
     }
-    if (!code && (step > t->total_steps || (best_step != (size_t)-1 && best_step > step)))
+    if (!code && (step > t->total_steps || p->best_step > step || p->trained_step > step))
         code = aoei_fail(err, AOE_EFORMAT,
-                         "%s: step %zu or \"best_step\" is after the end of the run; delete this checkpoint and resume from an "
-                         "older one",
+                         "%s: step %zu, \"best_step\" or \"trained_step\" is after the end of the run; delete this checkpoint "
+                         "and resume from an older one",
                          path, step);
     if (!code) {
         p->step = step;
-        p->has_best = best_step != (size_t)-1 && t->best;
-        p->best_step = best_step;
-        p->bad_evals = bad_evals;
-        p->divisions = divisions;
         code = read_tensors(t, dir, err);
         if (!code)
             code = read_twin(t, dir, err);

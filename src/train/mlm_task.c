@@ -427,6 +427,7 @@ int aoe_pretrain(aoe_context *ctx, const aoe_pretrain_options *o, aoe_error *err
                          .lay_out = lay_out,
                          .gradient = gradient,
                          .evaluate = o->held_out > 0 ? evaluate : NULL,
+                         .metric = o->held_out > 0 ? "negative_loss" : NULL,
                          .mlm_head = 1};
     rc = aoei_train_run(ctx, &o->args, &p.task, err);
     end_epoch(&p);

@@ -687,6 +687,7 @@ static void create_task(pair_task *p, const aoe_train_options *o, const aoei_met
                           .lay_out = lay_out,
                           .gradient = gradient,
                           .evaluate = o->evaluate ? evaluate : NULL,
+                          .metric = o->evaluate ? o->dev_metric : NULL,
                           .lora = &o->lora,
                           .cross_encoder = o->method == AOE_METHOD_CROSS_ENCODER,
                           .words = method->words,

@@ -21,8 +21,9 @@
 #include <string.h>
 
 struct aoei_train_log {
-    FILE *file; /* open log file; owned */
-    char *path; /* path of the log file for messages; owned */
+    FILE *file;         /* open log file; owned */
+    char *path;         /* path of the log file for messages; owned */
+    const char *metric; /* name of the evaluation score; NULL: unknown; borrowed */
 };
 
 /* Appends lines of a log to `out`: all lines whose "step" is at most `step`, except lines of "done" events and an incomplete
@@ -67,13 +68,15 @@ static int remove_later_lines(const char *path, uint64_t step, aoe_error *err) {
     return code;
 }
 
-int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, uint64_t step, aoe_error *err) {
+int aoei_train_log_open(aoei_train_log **out, const char *output, int resume, uint64_t step, const char *metric,
+                        aoe_error *err) {
     *out = NULL;
     aoei_train_log *log = aoei_calloc(1, sizeof *log);
     if (!log)
         return aoei_fail_nomem(err, sizeof *log);
     int code = AOE_OK;
     aoei_json_init();
+    log->metric = metric;
     log->path = aoei_path_join(output, "train-log.jsonl");
     if (!log->path)
         code = aoei_fail_nomem(err, 0);
@@ -102,8 +105,8 @@ static int set_integer(json_t *o, const char *key, size_t v) {
     return json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-/* Returns an event as a JSON object, or NULL if out of memory. */
-static json_t *event_json(const aoe_train_event *e) {
+/* Returns an event as a JSON object, or NULL if out of memory. metric: see aoei_train_log_open. */
+static json_t *event_json(const aoe_train_event *e, const char *metric) {
     json_t *o = json_object();
     int bad = !o;
     bad |= json_object_set_new(o, "event", json_string(kind_names[e->kind]));
@@ -113,8 +116,11 @@ static json_t *event_json(const aoe_train_event *e) {
     if (e->kind == AOE_TRAIN_START) {
         bad |= set_integer(o, "pairs", e->pairs);
         bad |= set_real(o, "ibn_threshold", e->ibn_threshold);
+        if (metric)
+            bad |= json_object_set_new(o, "metric", json_string(metric));
     }
     if (e->kind == AOE_TRAIN_STEP) {
+        bad |= set_integer(o, "examples", e->examples);
         bad |= set_real(o, "loss", e->loss.total);
         bad |= set_real(o, "cosine", e->loss.cosine);
         bad |= set_real(o, "ibn", e->loss.ibn);
@@ -143,6 +149,10 @@ static json_t *event_json(const aoe_train_event *e) {
         bad |= set_real(o, "best_score", e->best_score);
         bad |= set_integer(o, "best_step", e->best_step);
     }
+    if (e->kind == AOE_TRAIN_DONE) {
+        bad |= set_real(o, "start_score", e->start_score);
+        bad |= set_real(o, "trained_score", e->trained_score);
+    }
     bad |= set_real(o, "seconds", e->seconds);
     if (!bad)
         return o;
@@ -155,7 +165,7 @@ static int append(const char *text, size_t len, void *buffer) {
 }
 
 int aoei_train_log_write(aoei_train_log *log, const aoe_train_event *e, aoe_error *err) {
-    json_t *o = event_json(e);
+    json_t *o = event_json(e, log->metric);
     aoei_buffer line = {0}; /* json_dumps is not used, because its result may be incomplete if memory runs out */
     int code = AOE_OK;
     if (!o || json_dump_callback(o, append, &line, JSON_COMPACT | JSON_REAL_PRECISION(9)) || aoei_buffer_putc(&line, '\n'))

@@ -47,6 +47,9 @@ static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_trai
     e.score = (double)NAN;
     e.best_score = p->has_best ? p->best_score : (double)NAN;
     e.best_step = p->has_best ? p->best_step : p->step;
+    e.start_score = p->has_start ? p->start_score : (double)NAN;
+    e.trained_score = p->has_trained ? p->trained_score : (double)NAN;
+    e.trained_step = p->has_trained ? p->trained_step : p->step;
     e.pairs = t->task->examples;
     e.ibn_threshold = t->task->ibn_threshold;
     e.accuracy = (double)NAN;
@@ -121,6 +124,7 @@ static int run_step(aoei_trainer *t, timer *m, aoe_train_event *e, aoe_error *er
     const double now = aoei_now(), seconds = now - m->last;
     e->loss = r.loss;
     e->accuracy = r.accuracy;
+    e->examples = r.examples;
     e->lr = optimizer.lr;
     e->grad_norm = norm;
     e->tokens_per_second = seconds > 0 ? (double)r.tokens / seconds : 0;
@@ -171,30 +175,47 @@ static void keep_weights(aoei_trainer *t, int second) {
         aoei_tensor_read(t->ctx, t->best + (second ? 1 - e : e) * half, aoei_tensor_slice(t->params->value, e * half, 1, half));
 }
 
-static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
+/* Records the score of an evaluation, and keeps the current weights if the score is the best so far. The score of the start
+ * model is only a score to beat: patience and options.lr_divide depend on the evaluations after it, because the score often
+ * falls in the first steps. A score that is NaN never replaces a number; for the start model, it is no score to beat. */
+static void record_score(aoei_trainer *t, double score, int second) {
     aoei_progress *p = &t->progress;
+    if (!p->step) {
+        p->has_start = 1;
+        p->start_score = score;
+    } else if (!p->has_trained || is_better(score, p->trained_score)) {
+        p->has_trained = 1;
+        p->trained_score = score;
+        p->trained_step = p->step;
+        p->bad_evals = 0;
+    } else {
+        p->bad_evals++;
+        p->divisions++;
+    }
+    if (p->has_best ? is_better(score, p->best_score) : p->step || !isnan(score)) {
+        p->has_best = 1;
+        p->best_score = score;
+        p->best_step = p->step;
+        keep_weights(t, second);
+    }
+}
+
+static int evaluate(aoei_trainer *t, timer *m, aoe_error *err) {
     double score = (double)NAN;
     int second;
     aoei_task_result r = {.accuracy = (double)NAN};
     const int code = score_encoders(t, &score, &second, &r, err);
     if (code)
         return code;
-    /* The first evaluation always sets the best score. Later, a score that is NaN never replaces a number. */
-    if (!p->has_best || is_better(score, p->best_score)) {
-        p->has_best = 1;
-        p->best_score = score;
-        p->best_step = p->step;
-        p->bad_evals = 0;
-        keep_weights(t, second);
-    } else {
-        p->bad_evals++;
-        p->divisions++;
-    }
+    record_score(t, score, second);
+    /* the evaluation of the start model takes none of the training time */
+    m->last = aoei_now();
+    if (!t->progress.step)
+        m->start = m->last;
     aoe_train_event e = new_event(t, m, AOE_TRAIN_EVAL);
     e.score = score;
     e.loss = r.loss;
     e.accuracy = r.accuracy;
-    m->last = aoei_now();
     return report_event(t, m, &e, err);
 }
 
@@ -213,7 +234,7 @@ static int checkpoint(aoei_trainer *t, timer *m, aoe_error *err) {
 }
 
 static int out_of_patience(const aoei_trainer *t) {
-    return t->o->patience && t->progress.has_best && t->progress.bad_evals >= t->o->patience;
+    return t->o->patience && t->progress.bad_evals >= t->o->patience;
 }
 
 static int run_steps(aoei_trainer *t, timer *m, aoe_error *err) {
@@ -256,6 +277,8 @@ static json_t *training_record(const aoei_trainer *t) {
         bad |= json_object_set_new(r, "best_step", json_integer((json_int_t)p->best_step));
         bad |= json_object_set_new(r, "dev_score", isfinite(p->best_score) ? json_real(p->best_score) : json_null());
     }
+    if (p->has_start)
+        bad |= json_object_set_new(r, "start_dev_score", isfinite(p->start_score) ? json_real(p->start_score) : json_null());
     if (!bad)
         return r;
     json_decref(r);
@@ -299,12 +322,14 @@ static int run(aoei_trainer *t, aoe_error *err) {
     timer m = {.first_step = t->progress.step, .earlier_seconds = t->progress.seconds};
     int code = prepare_checkpoints(t, err);
     if (!code)
-        code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, err);
+        code = aoei_train_log_open(&t->log, t->o->output, t->o->resume, t->progress.step, t->task->metric, err);
     m.start = m.last = aoei_now();
     if (!code) {
         aoe_train_event e = new_event(t, &m, AOE_TRAIN_START);
         code = report_event(t, &m, &e, err);
     }
+    if (!code && t->task->evaluate && !t->progress.step)
+        code = evaluate(t, &m, err);
     if (!code)
         code = run_steps(t, &m, err);
     return code ? code : finish(t, &m, err);

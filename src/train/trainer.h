@@ -22,13 +22,18 @@
 
 /* Progress of a training run. A checkpoint contains these values, in addition to the weights and the AdamW moments. */
 typedef struct aoei_progress {
-    uint64_t step;      /* number of completed optimizer steps */
-    int has_best;       /* 1: best_score is set, because at least one evaluation was done */
-    double best_score;  /* highest evaluation score so far */
-    uint64_t best_step; /* step of the evaluation that has the best score */
-    uint64_t bad_evals; /* number of evaluations after the evaluation with the best score */
-    uint64_t divisions; /* number of evaluations without improvement in the whole run, each of which divides the learning rate
-                           by options.lr_divide */
+    uint64_t step;         /* number of completed optimizer steps */
+    int has_best;          /* 1: best_score is set, because at least one evaluation was done */
+    double best_score;     /* highest evaluation score so far, including the score of the start model */
+    uint64_t best_step;    /* step of the evaluation that has the best score; 0: the start model */
+    int has_start;         /* 1: start_score is set, because the start model was evaluated */
+    double start_score;    /* evaluation score of the start model */
+    int has_trained;       /* 1: trained_score is set, because at least one evaluation after a step was done */
+    double trained_score;  /* highest evaluation score after a step, without the start model */
+    uint64_t trained_step; /* step of the evaluation that has the score trained_score */
+    uint64_t bad_evals;    /* number of evaluations after the evaluation at trained_step */
+    uint64_t divisions;    /* number of evaluations that did not improve trained_score in the whole run, each of which divides
+                              the learning rate by options.lr_divide */
     double seconds; /* training time in seconds up to the latest step or checkpoint; saved only if the run has a time limit */
 } aoei_progress;
 
@@ -65,6 +70,7 @@ typedef struct aoei_task {
      * NULL if `embeds` is 0. NULL if the run does not evaluate. */
     int (*evaluate)(struct aoei_task *task, aoei_trainer *t, aoe_embedder *embedder, double *score, aoei_task_result *result,
                     aoe_error *err);
+    const char *metric;     /* name of the evaluation score in the log; NULL: unknown */
     const aoe_lora *lora;   /* adapters to train; NULL if the task does not support adapters */
     aoe_pooling words;      /* see aoei_open_mode */
     aoe_pooling pooling;    /* pooling that the defaults of the method set; AOE_POOLING_AUTO: none */

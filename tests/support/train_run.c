@@ -19,6 +19,7 @@
 
 static int on_event(void *user, const aoe_train_event *e) {
     train_run *r = user;
+    r->starts = e->kind == AOE_TRAIN_START && !e->step;
     if (r->n < TRAIN_EVENTS && e->kind != AOE_TRAIN_EMBED)
         r->events[r->n++] = *e;
     if (r->stop_kind != (int)e->kind || r->stop_step != e->step)
@@ -30,6 +31,11 @@ static int on_event(void *user, const aoe_train_event *e) {
 
 static int on_evaluate(void *user, aoe_embedder *e, double *score, aoe_error *err) {
     train_run *r = user;
+    if (r->starts) {
+        r->start_evaluations++;
+        *score = r->start_score;
+        return 0;
+    }
     const aoe_text text = aoe_text_of("the old cat");
     aoe_sts_result result;
     assert_true(r->evaluations < sizeof r->probe / sizeof *r->probe);
@@ -76,6 +82,7 @@ void train_run_create(train_run *r) {
     o->args.event = on_event;
     o->args.event_user = r;
     r->stop_kind = -1;
+    r->start_score = (double)NAN;
 }
 
 void train_run_destroy(train_run *r) {

@@ -25,6 +25,9 @@ typedef struct train_run {
     size_t evaluations; /* evaluations since the test set this field to 0 */
     /* Evaluation i returns scores[i]. NULL: an evaluation returns the Spearman correlation on dev. */
     const double *scores;
+    double start_score;          /* score of the start model; NaN (the default): no score to beat */
+    int starts;                  /* 1: the next evaluation is that of the start model */
+    size_t start_evaluations;    /* evaluations of the start model, which `evaluations` does not count */
     float probe[64][TRAIN_DIMS]; /* embedding of a fixed text at each evaluation */
 
     int stop_kind;    /* kind (aoe_train_event_kind) of the event that stops the run; -1: no event */

@@ -268,7 +268,7 @@ static void create_fake(fake *f, const char *output, const double score[3]) {
         char *path = aoei_trial_path(&f->o, &f->trial[i], "model/checkpoints");
         assert_int_equal(aoei_make_dir(path, &err), 0);
         aoei_free(path);
-        assert_int_equal(aoei_trial_write_record(&f->o, &f->trial[i], &score[i], 1.0, &err), 0);
+        assert_int_equal(aoei_trial_write_record(&f->o, &f->trial[i], &score[i], 0, 1.0, &err), 0);
         assert_int_equal(aoei_trial_read_record(&f->o, &f->trial[i], &err), 0);
     }
 }

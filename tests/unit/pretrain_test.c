@@ -286,7 +286,7 @@ static void test_runs(void **state) {
         run_create(&r, name);
         r.o.args.model_options.dtype = (aoe_dtype)type;
         run_ok(&r, 1);
-        assert_true(r.steps > 20 && r.evaluations == 2);
+        assert_true(r.steps > 20 && r.evaluations == 3);
         assert_true(r.held_out < r.first_loss && isfinite(r.held_out)); /* training must reduce the loss */
         char *want = weights_of(&r, &size);
         free(r.output);

@@ -82,7 +82,7 @@ static void test_end(void **state) {
     assert_true(w.done);
     assert_true(w.seconds >= SECONDS);
     assert_int_equal(w.step, w.steps);
-    assert_int_equal(r.evaluations, 1); /* the only evaluation is after the last step */
+    assert_int_equal(r.evaluations, 2); /* before the first step and after the last step */
     assert_true(w.first_rate == 0);
     char *settings = train_run_read(&r, "aoe.json", NULL);
     assert_non_null(strstr(settings, "\"max_minutes\": 0.01"));

@@ -306,7 +306,7 @@ static void test_output_in_use(void **state) {
     train_run_create(&r);
     r.o.args.event = start_second_run;
     train_run_ok(&r, 1);
-    assert_int_equal(r.n, 4); /* the callback was called for the start event and three evaluation events */
+    assert_int_equal(r.n, 5); /* the callback was called for the start event and four evaluation events */
     r.o.args.event = NULL;
     r.o.args.force = 1;
     train_run_ok(&r, 1); /* the first run released its lock when it ended */

@@ -234,6 +234,28 @@ static void test_patience(void **state) {
     train_run_destroy(&r);
 }
 
+/* Tests that a resumed run does not evaluate the start model again and keeps its weights, if no step is better. */
+static void test_start_model(void **state) {
+    (void)state;
+    static const double scores[] = {0.5, 0.9, 0.2};
+    train_run r;
+    train_run_create(&r);
+    r.scores = scores;
+    r.start_score = 1;
+    const expected e = run_whole(&r);
+    assert_int_equal(r.events[r.n - 1].best_step, 0);
+    for (size_t step = 1; step < 12; step += 3) {
+        r.start_evaluations = 0;
+        stop_and_resume(&r, &e, AOE_TRAIN_STEP, step);
+        assert_int_equal(r.start_evaluations, 1);
+        assert_int_equal(r.events[r.n - 1].best_step, 0);
+        assert_true(r.events[r.n - 1].start_score == 1 && r.events[r.n - 1].trained_score == 0.9);
+    }
+    stop_and_resume(&r, &e, AOE_TRAIN_EVAL, 0);
+    expected_free(e);
+    train_run_destroy(&r);
+}
+
 static void test_changed_options(void **state) {
     (void)state;
     train_run r;
@@ -464,10 +486,16 @@ static void test_kill(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kill), /* must run first, because fork needs a process with only one thread */
-        cmocka_unit_test(test_cancel),         cmocka_unit_test(test_cancel_every_step),
-        cmocka_unit_test(test_cancel_bf16),    cmocka_unit_test(test_resume_finished),
-        cmocka_unit_test(test_patience),       cmocka_unit_test(test_changed_options),
-        cmocka_unit_test(test_removed_option), cmocka_unit_test(test_missing_key),
-        cmocka_unit_test(test_changed_data),   cmocka_unit_test(test_nothing_to_resume)};
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_cancel_every_step),
+        cmocka_unit_test(test_cancel_bf16),
+        cmocka_unit_test(test_resume_finished),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_start_model),
+        cmocka_unit_test(test_changed_options),
+        cmocka_unit_test(test_removed_option),
+        cmocka_unit_test(test_missing_key),
+        cmocka_unit_test(test_changed_data),
+        cmocka_unit_test(test_nothing_to_resume)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

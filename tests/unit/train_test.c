@@ -168,6 +168,7 @@ static const aoe_train_event *next(const train_run *r, size_t *at, aoe_train_eve
 
 static void check_step(const aoe_train_event *e) {
     const aoe_objective_result *l = &e->loss;
+    assert_int_equal(e->examples, e->step % 6 ? 4 : 2); /* the last batch of an epoch has two pairs */
     assert_true(isfinite(l->total) && l->cosine > 0 && l->ibn >= 0 && l->angle > 0);
     assert_true(fabs(l->total - (l->cosine + l->ibn + l->angle)) <= 1e-12 * l->total);
     assert_true(e->grad_norm > 0 && e->tokens_per_second > 0 && e->pairs_per_second > 0);
@@ -184,6 +185,8 @@ static void test_events(void **state) {
     assert_int_equal(e->pairs, TRAIN_PAIRS);
     assert_true(fabs(e->ibn_threshold - 4) < 1e-12); /* the default for labels from 0 to 5 */
     assert_true(isnan(e->best_score));
+    e = next(&r, &at, AOE_TRAIN_EVAL, 0); /* the start model */
+    assert_true(isnan(e->score) && isnan(e->best_score) && isnan(e->trained_score));
     double best = -2;
     size_t best_step = 0, positive[2] = {0, 0};
     for (size_t step = 1; step <= 12; step++) {
@@ -196,7 +199,7 @@ static void test_events(void **state) {
                 best = e->score;
                 best_step = step;
             }
-            assert_true(e->best_score == best);
+            assert_true(e->best_score == best && e->trained_score == best);
             assert_int_equal(e->best_step, best_step);
         }
         if (step % 3 == 0)
@@ -511,6 +514,65 @@ static void test_best_model(void **state) {
     train_run_destroy(&r);
 }
 
+/* Trains a model whose start model has the score `start`, and asserts the results of the last event and of aoe.json. Returns
+ * the weights that were saved. */
+static char *train_from_score(train_run *r, const char *name, double start, double best, size_t best_step, size_t *size) {
+    train_run_output(r, name);
+    r->n = r->evaluations = 0;
+    r->start_score = start;
+    train_run_ok(r, 1);
+    const aoe_train_event *done = &r->events[r->n - 1];
+    assert_int_equal(done->step, 12);
+    assert_true(done->best_score == best && done->start_score == start && done->trained_score == 0.9);
+    assert_int_equal(done->best_step, best_step);
+    assert_int_equal(done->trained_step, 8);
+    char *settings = train_run_read(r, "aoe.json", NULL), *log = train_run_read(r, "train-log.jsonl", NULL);
+    assert_non_null(strstr(settings, "\"start_dev_score\""));
+    assert_non_null(strstr(log, "\"event\":\"eval\",\"step\":0,"));
+    assert_non_null(strstr(log, "\"metric\":\"spearman\""));
+    free(settings);
+    free(log);
+    return train_run_read(r, "model.safetensors", size);
+}
+
+/* Tests that the start model is saved if no step has a higher score, and that its score does not change the trained weights,
+ * the learning rate or the early stopping. */
+static void test_start_model(void **state) {
+    (void)state;
+    static const double scores[] = {0.5, 0.9, 0.2};
+    train_run r;
+    size_t size, best_size, tie_size, start_size;
+    train_run_create(&r);
+    r.scores = scores;
+    r.o.dev_metric = "spearman";
+    r.o.args.patience = 2;
+    r.o.args.schedule = AOE_SCHEDULE_CONSTANT;
+    r.o.args.lr_divide = 2;
+    char *trained = train_from_score(&r, "below", 0.1, 0.9, 8, &size);
+    const aoe_train_event *last = &r.events[r.n - 3];
+    const double norm = last->grad_norm, lr = last->lr;
+    char *best = train_from_score(&r, "above", 0.95, 0.95, 0, &best_size);
+    last = &r.events[r.n - 3];
+    assert_true(last->grad_norm == norm && last->lr == lr);
+    char *tie = train_from_score(&r, "tie", 0.9, 0.9, 0, &tie_size); /* an equal score is not better */
+    assert_true(size == best_size && size == tie_size);
+    assert_memory_equal(best, tie, size);
+    assert_true(memcmp(best, trained, size) != 0);
+    r.o.args.lr = 0; /* the result is the start model */
+    r.start_score = 0.1;
+    train_run_output(&r, "unchanged");
+    r.n = r.evaluations = 0;
+    train_run_ok(&r, 1);
+    char *start = train_run_read(&r, "model.safetensors", &start_size);
+    assert_int_equal(start_size, size);
+    assert_memory_equal(best, start, size);
+    free(trained);
+    free(best);
+    free(tie);
+    free(start);
+    train_run_destroy(&r);
+}
+
 static void test_patience(void **state) {
     (void)state;
     static const double scores[] = {0.1, 0.5, 0.4, 0.3, 0.6, 0.2};
@@ -553,10 +615,11 @@ static void test_in_place(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),          cmocka_unit_test(test_types),     cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),  cmocka_unit_test(test_step_counts),
-        cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero), cmocka_unit_test(test_order_and_masks),
-        cmocka_unit_test(test_loss_falls),       cmocka_unit_test(test_clipping),  cmocka_unit_test(test_output_directory),
-        cmocka_unit_test(test_best_model),       cmocka_unit_test(test_patience),  cmocka_unit_test(test_in_place)};
+        cmocka_unit_test(test_threads),          cmocka_unit_test(test_types),       cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_events),           cmocka_unit_test(test_schedule),    cmocka_unit_test(test_step_counts),
+        cmocka_unit_test(test_accumulated_loss), cmocka_unit_test(test_rate_zero),   cmocka_unit_test(test_order_and_masks),
+        cmocka_unit_test(test_loss_falls),       cmocka_unit_test(test_clipping),    cmocka_unit_test(test_output_directory),
+        cmocka_unit_test(test_best_model),       cmocka_unit_test(test_start_model), cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
