@@ -31,7 +31,7 @@ cat >recipe.args <<'END'
 --dev dev.tsv
 --epochs 4
 --lr 1e-3
---pooling last-avg
+--pooling mean
 END
 run aoe train @recipe.args -m start -o model
 run aoe eval sts -m start test.tsv

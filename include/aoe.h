@@ -355,11 +355,11 @@ typedef enum aoe_pooling {
     AOE_POOLING_CONCAT = 64
 } aoe_pooling;
 
-/* Returns the name of a pooling mode as a static string, for example "cls", "last-avg" or "cls+mean" (a concatenation), or NULL
+/* Returns the name of a pooling mode as a static string, for example "cls", "mean" or "cls+mean" (a concatenation), or NULL
  * for an unknown value. */
 AOE_API const char *aoe_pooling_name(aoe_pooling p);
-/* Sets *p to the pooling mode with this name. The names "mean" and "max" of sentence-transformers are also accepted. Errors:
- * AOE_EARG (unknown name; the message lists the valid names). */
+/* Sets *p to the pooling mode with this name. The names "last-avg" and "last-max" of the AnglE paper are accepted for "mean"
+ * and "max". Errors: AOE_EARG (unknown name; the message lists the valid names). */
 AOE_API int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *AOE_NULLABLE err);
 
 struct aoe_model_options {

@@ -607,7 +607,7 @@ typedef struct aoe_init_options {
     size_t vocab_size;          /* vocabulary of a trained tokenizer, special tokens included; default 8000 */
     int lowercase;              /* 1 (default): a trained tokenizer lowercases texts */
     aoe_pooling pooling; /* pooling of the new model; AUTO (default): last-token for causal models, cell-mean for RAN models,
-                            last-avg for other models */
+                            mean for other models */
     double dropout;      /* written to config.json if the architecture has dropout; default 0.1 */
     uint64_t seed;       /* seed of the weights, which are normally distributed with standard deviation 0.02; default 42 */
     aoe_storage storage; /* stored type of the weights; default AOE_STORAGE_F32 */

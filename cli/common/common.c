@@ -98,6 +98,14 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
              "downloaded",
      .fallback = CLI_DEFAULT_MODEL},
     CLI_OPTION_BASE_MODEL(AT(cli_model_options, o.base)),
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = CLI_FLAG,
+     AT(cli_model_options, verbose),
+     .set = 1,
+     .help =
+         "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other commands if the "
+         "model directory does not specify the pooling"},
     {.name = "prompt",
      .kind = CLI_TEXT,
      .value = "TEMPLATE",
@@ -370,6 +378,7 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
     aoe_embedder_options e;
     aoe_error err;
     memset(s, 0, sizeof *s);
+    s->verbose = m->verbose;
     s->dir = cli_find_model(m->dir);
     if (!s->dir || cli_open_context(&s->ctx, g))
         return 1;
@@ -388,8 +397,12 @@ int cli_session_open(cli_session *s, const cli_general *g, const cli_model_optio
     return 0;
 }
 
-void cli_session_describe(const cli_session *s) {
+void cli_session_describe(const cli_session *s, int always) {
     char text[512];
+    aoe_model_info info;
+    aoe_model_get_info(s->model, &info);
+    if (!always && !s->verbose && strcmp(info.pooling_from, "default") != 0)
+        return;
     aoe_model_describe(s->model, text, sizeof text);
     cli_note("%s", text);
 }

@@ -29,14 +29,15 @@ typedef struct cli_model_options {
     aoe_chunk chunk;     /* treatment of long texts; set only by commands with cli_chunk_table */
     /* number of tokens that consecutive chunks have in common; set only by commands with cli_chunk_table */
     size_t chunk_overlap;
+    int verbose;     /* 1: the pooling, the data type and the CPU tier are printed even if no setting was guessed */
     int score_pairs; /* 1: a cross-encoder is opened with its classification head, because the command compares pairs */
 } cli_model_options;
 
 enum {
     CLI_GENERAL_COUNT = 3, /* number of the first options of cli_general_table: all except --seed */
     CLI_SEEDED_COUNT = 4,  /* number of the options of cli_general_table, for commands with random results */
-    CLI_MODEL_COUNT = 11,
-    CLI_SCORE_MODEL_COUNT = 8, /* number of the first options of cli_model_table, which also apply to cross-encoders */
+    CLI_MODEL_COUNT = 12,
+    CLI_SCORE_MODEL_COUNT = 9, /* number of the first options of cli_model_table, which also apply to cross-encoders */
     CLI_CHUNK_COUNT = 2,
     CLI_TABLE_COUNT = 3,
     CLI_INPUT_COUNT = 6, /* number of all options of cli_input_table */
@@ -92,12 +93,15 @@ typedef struct cli_session {
     aoe_context *ctx;
     aoe_model *model;
     aoe_embedder *embedder;
+    int verbose; /* cli_model_options.verbose */
 } cli_session;
 
 /* Opens the context, the model and the embedder. Returns 0, or 1 after reporting the error. The caller closes *s even after an
  * error. */
 int cli_session_open(cli_session *s, const cli_general *g, const cli_model_options *m);
-void cli_session_describe(const cli_session *s); /* prints a note with the pooling, the data type and the instruction set */
+/* Prints a note with the pooling, the data type and the CPU tier. always: 0: only if --verbose is given, or if the pooling is a
+ * default, because the model directory does not specify it. */
+void cli_session_describe(const cli_session *s, int always);
 /* Prints a warning if the model was trained for another similarity than the cosine, and the order of its cosines may differ.
  * Called by commands that compare embeddings. */
 void cli_session_warn_similarity(const cli_session *s);

@@ -33,7 +33,7 @@
     "layer, last-two-avg over the outputs of the last two layers, layer1-last-avg over the outputs of the first and "                                                 \
     "the last layer; mask is the state of the token [MASK], which the prompt must contain. Recurrent attention networks (RAN) also support cell-last, cell-mean and " \
     "cell-max, which pool the recurrent states. last-avg and last-max, the names in the AnglE "                                                                       \
-    "paper, are other names of mean and max; aoe prints these names"
+    "paper, are accepted as other names of mean and max"
 
 #define CLI_OPTION_ANGLE_FORM(target)                                                                                          \
     {                                                                                                                          \

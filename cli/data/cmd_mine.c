@@ -344,7 +344,7 @@ static int run_job(job *j, options *o, const cli_args *args) {
     if (cli_reject_input(o->output, args->operand, args->n) || cli_reject_input(o->output, o->corpus.item, o->corpus.n) ||
         cli_session_open(&j->session, &o->general, &o->model) || cli_file_open(&j->out, o->output))
         return 1;
-    cli_session_describe(&j->session);
+    cli_session_describe(&j->session, 0);
     if (automatic)
         use_query_prompt(j, o);
     cli_session_warn_similarity(&j->session);

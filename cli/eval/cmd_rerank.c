@@ -156,7 +156,7 @@ static int run_job(job *j, const char *folder) {
     o->model.o.cross_encoder = 1;
     if (cli_session_open(&j->session, &o->general, &o->model))
         return 1;
-    cli_session_describe(&j->session);
+    cli_session_describe(&j->session, 1);
     if ((o->class_name && cli_session_find_class(&o->r.score_class, &j->session, o->class_name)) || open_first(j) ||
         (o->output && cli_file_open(&j->out, o->output)))
         return 1;

@@ -333,7 +333,7 @@ static int run(const cli_evaluation *c, cli_eval *e, cli_session *s, const cli_a
         if (sized && reopen_models(c, e, s, layers.value[i], dims.n == 1 ? dims.value[0] : 0))
             return 1;
         if (i == 0) {
-            cli_session_describe(s);
+            cli_session_describe(s, 1);
             cli_session_warn_similarity(s);
         }
         if (evaluate_dims(c, e, s, &dims, args))

@@ -165,7 +165,7 @@ static int fill_model(job *j, size_t i) {
     c->value = new_doubles(j->n);
     int failed = cli_session_open(&s, &j->o->plot.general, &m);
     if (!failed) {
-        cli_session_describe(&s);
+        cli_session_describe(&s, 1);
         failed = embed_pairs(j, &s, c->value);
     }
     if (!failed && !j->o->models.n) {

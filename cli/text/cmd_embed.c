@@ -336,7 +336,7 @@ static int run_job(job *j, const options *o, const cli_args *args) {
     aoe_model_info info;
     if (check_paths(o, args) || cli_session_open(&j->session, &o->general, &o->model))
         return 1;
-    cli_session_describe(&j->session);
+    cli_session_describe(&j->session, 0);
     aoe_model_get_info(j->session.model, &info);
     j->precision = precisions[o->precision];
     j->model_dims = info.dims;

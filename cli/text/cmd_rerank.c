@@ -297,7 +297,7 @@ static int open_model(job *j) {
     m.o.activation = j->o->scores ? j->o->scores - 1 : AOE_AUTO;
     if (cli_session_open(&j->session, &j->o->general, &m))
         return 1;
-    cli_session_describe(&j->session);
+    cli_session_describe(&j->session, 0);
     j->classes = aoe_model_classes(j->session.model);
     j->activation = aoe_score_activation_name(aoe_model_activation(j->session.model));
     cli_note("scores: %s (%s)", j->activation, j->o->scores ? "from --scores" : "from the model");

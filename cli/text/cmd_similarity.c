@@ -130,7 +130,7 @@ static int run_similarity(cli_session *s, const options *o, const cli_args *args
     aoe_text texts[2] = {aoe_text_of(args->operand[0]), aoe_text_of(args->operand[1])};
     if (cli_session_open(s, &o->general, &o->model))
         return 1;
-    cli_session_describe(s);
+    cli_session_describe(s, 0);
     cli_session_warn_similarity(s);
     float *vectors = cli_realloc(NULL, 2 * aoe_model_dims(s->model) * sizeof *vectors);
     int code;
@@ -173,7 +173,7 @@ static int open_models(job *j) {
     cli_select_prompt(&queries, "query");
     if (cli_session_open(&j->queries, &o->general, &queries))
         return 1;
-    cli_session_describe(&j->queries);
+    cli_session_describe(&j->queries, 0);
     cli_session_warn_similarity(&j->queries);
     const int has_names = aoe_model_prompt(j->queries.model, "query") || aoe_model_prompt(j->queries.model, "document");
     if (!o->doc_prompt && (!automatic || !has_names))

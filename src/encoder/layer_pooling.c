@@ -16,7 +16,7 @@ int aoei_layer_pooling_select(aoei_encoder_config *c, aoe_pooling pooling, aoe_e
         return AOE_OK;
     if (c->layers < 2)
         return aoei_fail(err, AOE_EARG, "pooling %s requires a model with at least 2 layers, but the model has %zu; use %s",
-                         two ? "last-two-avg" : "layer1-last-avg", c->layers, two ? "first-last-avg" : "last-avg");
+                         two ? "last-two-avg" : "layer1-last-avg", c->layers, two ? "first-last-avg" : "mean");
     c->paired_state = two ? c->layers - 1 : 1;
     return AOE_OK;
 }

@@ -16,8 +16,8 @@ static const char *const pooling_names[AOE_POOLING_COUNT] = {
     [AOE_POOLING_AUTO] = "auto",
     [AOE_POOLING_CLS] = "cls",
     [AOE_POOLING_CLS_LAST_AVG] = "cls-last-avg",
-    [AOE_POOLING_LAST_AVG] = "last-avg",
-    [AOE_POOLING_LAST_MAX] = "last-max",
+    [AOE_POOLING_LAST_AVG] = "mean",
+    [AOE_POOLING_LAST_MAX] = "max",
     [AOE_POOLING_FIRST_LAST_AVG] = "first-last-avg",
     [AOE_POOLING_LAST_TOKEN] = "last-token",
     [AOE_POOLING_MEAN_SQRT_LEN] = "mean-sqrt-len",
@@ -70,7 +70,8 @@ static aoe_pooling parse_concatenation(const char *name) {
 
 int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
     AOEI_CHECK(err, p, name);
-    const char *canonical = !strcmp(name, "mean") ? "last-avg" : !strcmp(name, "max") ? "last-max" : name;
+    /* the names of the AnglE paper */
+    const char *canonical = !strcmp(name, "last-avg") ? "mean" : !strcmp(name, "last-max") ? "max" : name;
     const aoe_pooling concatenation = strchr(name, '+') ? parse_concatenation(name) : AOE_POOLING_AUTO;
     for (int i = AOE_POOLING_AUTO + 1; i < AOE_POOLING_COUNT; i++)
         if (!strcmp(pooling_names[i], canonical)) {
@@ -82,7 +83,7 @@ int aoe_pooling_parse(aoe_pooling *p, const char *name, aoe_error *err) {
         return 0;
     }
     return aoei_fail(err, AOE_EARG,
-                     "unknown pooling '%s'; use cls, mean (or last-avg), max (or last-max), mean-sqrt-len, weighted-mean, "
+                     "unknown pooling '%s'; use cls, mean, max, mean-sqrt-len, weighted-mean, "
                      "last-token, a concatenation of these such as cls+mean, cls-last-avg, first-last-avg, last-two-avg, "
                      "layer1-last-avg, mask, or for a RAN cell-last, cell-mean or cell-max",
                      name);

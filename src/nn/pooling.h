@@ -26,7 +26,7 @@ static inline int aoei_pooling_over_tokens(aoe_pooling pooling) {
 void aoei_pool_forward(const aoe_context *ctx, aoei_tensor out, aoe_pooling pooling, aoei_tensor first, aoei_tensor last,
                        const aoei_batch *batch);
 /* Computes the gradients of pooling. All gradients are float32. dlast is overwritten. dfirst is overwritten in the mode
- * first-last-avg; in other modes, it is unchanged. In the mode last-max, the gradient of a column is assigned to the first
+ * first-last-avg; in other modes, it is unchanged. In the mode max, the gradient of a column is assigned to the first
  * token that has the maximum of the column. `last` is the output of the last layer, as in aoei_pool_forward. */
 void aoei_pool_backward(const aoe_context *ctx, aoei_tensor dfirst, aoei_tensor dlast, aoe_pooling pooling, aoei_tensor dout,
                         aoei_tensor last, const aoei_batch *batch);

@@ -549,6 +549,12 @@ static int equal_option(const char *key, const json_t *now, const json_t *before
         return 1;
     if (strcmp(key, "teacher") == 0)
         return json_array_size(now) == json_array_size(before);
+    if (strcmp(key, "pooling") == 0) { /* earlier versions recorded the names of the AnglE paper */
+        aoe_pooling a = AOE_POOLING_AUTO, b = AOE_POOLING_AUTO;
+        return json_equal(now, before) ||
+               (json_is_string(now) && json_is_string(before) && !aoe_pooling_parse(&a, json_string_value(now), NULL) &&
+                !aoe_pooling_parse(&b, json_string_value(before), NULL) && a == b);
+    }
     return json_equal(now, before) ||
            (strcmp(key, "base_model") == 0 && aoei_same_path(json_string_value(now), json_string_value(before)));
 }

@@ -86,7 +86,7 @@ int aoei_layer_loss_check_model(const aoe_train_options *o, const aoe_model *m, 
     if (!aoei_encoder_has_taps(c, m->settings.pooling))
         return aoei_fail(err, AOE_EARG,
                          "%s: the pooling of the model uses the hidden states of several layers; set options.pooling to a "
-                         "pooling of the last hidden state, such as last-avg or cls",
+                         "pooling of the last hidden state, such as mean or cls",
                          option);
     if (c->n_projection)
         return aoei_fail(err, AOE_EARG,

@@ -33,7 +33,7 @@ static int check_model(const aoe_train_options *o, const aoe_model *m, int has_d
                ? AOE_OK
                : aoei_fail(err, AOE_EARG,
                            "%s: the embedding of options.method is-bert is the mean of the token vectors, but the pooling of "
-                           "the model is %s; set the pooling to last-avg",
+                           "the model is %s; set the pooling to mean",
                            o->args.model, aoe_pooling_name(m->settings.pooling));
 }
 

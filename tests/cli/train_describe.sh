@@ -26,4 +26,4 @@ AOE_CPU=c "$AOE" train $options -m vectors -o words 2>&1 >/dev/null | grep "^poo
 # shellcheck disable=SC2086
 AOE_CPU=c "$AOE" train $options -o both --force --pooling first-last-avg 2>&1 >/dev/null | grep -c 'other programs'
 # A limit that is higher than the best tier of the CPU has no effect. Only one of the two names exists in an architecture.
-for tier in amx neonbf16; do AOE_CPU=$tier "$AOE" similarity -m start a b 2>&1 >/dev/null | grep -o 'highest of this CPU' || true; done
+for tier in amx neonbf16; do AOE_CPU=$tier "$AOE" similarity -v -m start a b 2>&1 >/dev/null | grep -o 'highest of this CPU' || true; done

@@ -267,7 +267,7 @@ static void invalid_arguments(void **state) {
     assert_int_equal(aoei_distill_objective(&p.d, &b, workspace, need, NULL, &r, &err), AOE_ENUMERIC);
     assert_non_null(strstr(err.message, "example 1: vector 0"));
     assert_int_equal(aoei_distill_objective_workspace(2, 4, 1), 0);
-    assert_int_equal(aoei_distill_objective_workspace(2, 4, 4), 0);
+    assert_true(aoei_distill_objective_workspace(2, 4, 4) > need); /* two negatives per example */
     assert_int_equal(aoei_distill_objective_workspace(SIZE_MAX / 2, 4, 2), 0);
     assert_int_equal(aoei_distill_objective_workspace(2, SIZE_MAX / 2, 2), 0);
 }

@@ -173,7 +173,7 @@ static void rejects_wrong_options(void **state) {
     expect_rejected(&r, AOE_EARG, "convolutions of the last hidden state");
     r.o = valid;
     r.o.args.model_options.pooling = AOE_POOLING_CLS;
-    expect_rejected(&r, AOE_EARG, "set the pooling to last-avg");
+    expect_rejected(&r, AOE_EARG, "set the pooling to mean");
     train_run_destroy(&r);
 }
 

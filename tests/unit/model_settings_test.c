@@ -74,7 +74,7 @@ static void names_the_poolings(void **state) {
     assert_int_equal(p, AOE_POOLING_LAST_MAX);
     assert_int_equal(aoe_pooling_parse(&p, "auto", &err), AOE_EARG);
     assert_int_equal(aoe_pooling_parse(&p, "average", &err), AOE_EARG);
-    FRAGMENT(err, "unknown pooling 'average'; use cls, mean (or last-avg)");
+    FRAGMENT(err, "unknown pooling 'average'; use cls, mean, max");
 }
 
 static void settings_follow_their_precedence(void **state) {

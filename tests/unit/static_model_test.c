@@ -454,9 +454,9 @@ static void rejects_invalid_directories(void **state) {
     aoe_model_options_defaults(&cls);
     cls.pooling = AOE_POOLING_CLS;
     expect_rejected(&(spec){0}, NULL, NULL, &cls, AOE_EARG,
-                    "pooling 'cls' (option) is not supported by architecture 'static' (supported: last-avg)");
+                    "pooling 'cls' (option) is not supported by architecture 'static' (supported: mean)");
     expect_rejected(&(spec){0}, "aoe.json", "{\"format_version\": 1, \"pooling\": \"last-max\"}", NULL, AOE_EFORMAT,
-                    "pooling 'last-max' (aoe.json) is not supported by architecture 'static' (supported: last-avg)");
+                    "pooling 'max' (aoe.json) is not supported by architecture 'static' (supported: mean)");
     expect_rejected(&(spec){.config = model2vec_json, .name = "words"}, NULL, NULL, NULL, AOE_EFORMAT,
                     "tensor 'embeddings' is missing or does not have the shape");
     expect_rejected(&(spec){.config = model2vec_json, .vector = 1}, NULL, NULL, NULL, AOE_EFORMAT,
