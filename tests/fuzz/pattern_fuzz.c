@@ -10,6 +10,8 @@
 #include "base/utf8.h"
 #include "tokenizer/pattern.h"
 
+const size_t fuzz_mutations = 4000; /* some expressions need a second before the match limit stops them */
+
 static void find_matches(const aoei_pattern *p, const char *s, size_t len) {
     aoei_pattern_search search = {.n_matches = 0};
     size_t start, end, last = 0;
