@@ -84,7 +84,7 @@ typedef enum aoe_example_kind {
                           columns */
     AOE_EXAMPLES_PAIRS,     /* columns text1, text2, label */
     AOE_EXAMPLES_POSITIVES, /* columns query, positive */
-    AOE_EXAMPLES_TRIPLETS,  /* columns query, positive, negative */
+    AOE_EXAMPLES_TRIPLETS,  /* columns query, positive, and one or several negatives (docs/data.md) */
     AOE_EXAMPLES_TEXTS,     /* column text */
     AOE_EXAMPLES_GROUPS     /* columns group, text: texts with the same group value belong together */
 } aoe_example_kind;
