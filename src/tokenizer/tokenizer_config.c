@@ -275,7 +275,7 @@ static int add_specials(aoe_tokenizer *t, const json_t *config, const char *file
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         json_t *list = json_object_get(config, lists[i]), *v;
         const char *name;
-        for (size_t k = 0; k < json_array_size(list) && !rc; k++)
+        for (size_t k = 0; i < 2 && k < json_array_size(list) && !rc; k++)
             rc = add_value(t, json_array_get(list, k), lists[i], special, file, err);
         json_object_foreach(list, name, v) rc = rc ? rc : add_value(t, v, lists[i], special, file, err);
     }
