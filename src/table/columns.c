@@ -486,7 +486,7 @@ void aoei_columns_log_roles(aoei_table *t, const char *const *roles, size_t n) {
 }
 
 void aoei_columns_log(aoei_table *t, aoe_example_kind kind) {
-    const char *names[MAX_ROLES];
+    const char *names[MAX_ROLES] = {"text", "text", "text"};
     const size_t n = role_count(kinds[kind]);
     for (size_t i = 0; i < n; i++)
         names[i] = kinds[kind][i].name;
