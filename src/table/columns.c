@@ -464,7 +464,7 @@ static void append(char *list, size_t *len, const char *before, aoe_text name, c
 void aoei_columns_log_roles(aoei_table *t, const char *const *roles, size_t n) {
     char used[LOG_SIZE] = "", unused[LOG_SIZE] = "", role_start[64];
     size_t len = 0, unused_len = 0, left = 0;
-    if (aoei_table_format(t) == AOE_TABLE_TXT || !aoei_table_log(t)->fn)
+    if (!n || aoei_table_format(t) == AOE_TABLE_TXT || !aoei_table_log(t)->fn)
         return;
     for (size_t k = 0; k < aoei_table_selected_count(t); k++) {
         const char *name = roles[k < n ? k : n - 1], *before = k == 0 ? NULL : roles[k - 1 < n ? k - 1 : n - 1];
@@ -486,7 +486,7 @@ void aoei_columns_log_roles(aoei_table *t, const char *const *roles, size_t n) {
 }
 
 void aoei_columns_log(aoei_table *t, aoe_example_kind kind) {
-    const char *names[MAX_ROLES] = {"text", "text", "text"};
+    const char *names[MAX_ROLES];
     const size_t n = role_count(kinds[kind]);
     for (size_t i = 0; i < n; i++)
         names[i] = kinds[kind][i].name;
