@@ -107,7 +107,7 @@ const cli_option cli_model_table[CLI_MODEL_COUNT] = {
          "print the pooling, the data type and the CPU tier to stderr; evaluations always print them, and other commands if the "
          "model directory does not specify the pooling"},
     {.name = "prompt",
-     .kind = CLI_TEXT,
+     .kind = CLI_PROMPT,
      .value = "TEMPLATE",
      AT(cli_model_options, o.prompt),
      .help = "prompt, in which {text} is replaced by each text, for example \"query: {text}\"; \"\" "

@@ -34,7 +34,9 @@ static void print_wrapped(const char *text, int at) {
 /* Returns 1 if the default of an option with the text o->fallback is nevertheless the value of *target, because a method or
  * command sets it. */
 static int is_set(const cli_option *o, const void *target) {
-    const char *name = o->kind == CLI_TEXT ? *(const char *const *)target : o->name_of ? o->name_of(target) : NULL;
+    const char *name = o->kind == CLI_TEXT || o->kind == CLI_PROMPT ? *(const char *const *)target
+                       : o->name_of                                 ? o->name_of(target)
+                                                                    : NULL;
     const size_t n = o->kind == CLI_SIZE ? *(const size_t *)target : 0;
     return *o->fallback && (name || (n && n != AOE_AUTO));
 }
@@ -64,6 +66,7 @@ static void default_text(char *out, size_t size, const cli_option *o, const void
             snprintf(out, size, "%g", *(const double *)target);
         break;
     case CLI_TEXT:
+    case CLI_PROMPT:
     case CLI_MODEL:
         if (*(const char *const *)target)
             snprintf(out, size, "%s", *(const char *const *)target);

@@ -205,6 +205,13 @@ static int store(parser *p, const cli_option *o, void *target, const char *text)
     case CLI_FLAG:
         *(int *)target = o->set;
         return CLI_GO;
+    case CLI_PROMPT:
+        if (strstr(text, "\\n") || strstr(text, "\\t"))
+            cli_warn(
+                "--%s contains a backslash and the letter %s, which are used as they are; write a line break or a tab itself, in "
+                "bash for example $'first line\\nsecond line: {text}'",
+                o->name, strstr(text, "\\n") ? "n" : "t");
+        /* fall through */
     case CLI_TEXT:
         *(const char **)target = text;
         return CLI_GO;

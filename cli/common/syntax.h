@@ -14,6 +14,8 @@
 typedef enum cli_kind {
     CLI_FLAG,   /* int; the option has no value and sets the target to `set` */
     CLI_TEXT,   /* const char *; the text is part of argv or owned by the cli_args */
+    CLI_PROMPT, /* as CLI_TEXT, for a template of a prompt; an escape sequence such as \n, which is not replaced, gives a
+                   warning */
     CLI_MODEL,  /* const char *; a model directory. The name of a model of the Hugging Face Hub is replaced by its directory */
     CLI_MODELS, /* cli_texts; one model directory, as for CLI_MODEL; the option may be repeated */
     CLI_TEXTS,  /* cli_texts; the values are all arguments up to the next option or @FILE; the option may be repeated */

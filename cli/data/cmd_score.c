@@ -13,7 +13,7 @@
 
 static const cli_option score_table[] = {
     {.name = "prompt",
-     .kind = CLI_TEXT,
+     .kind = CLI_PROMPT,
      .value = "TEMPLATE",
      AT(prompt),
      .help = "prompt that asks for a number from 0 to 5; {text1} and {text2} are replaced by the texts of a pair",

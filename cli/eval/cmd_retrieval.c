@@ -85,7 +85,7 @@ static const cli_option input_table[] = {
      .help = "skip unreadable rows and report the number of skipped rows; without this option, the command "
              "stops at the first such row"},
     {.name = "doc-prompt",
-     .kind = CLI_TEXT,
+     .kind = CLI_PROMPT,
      .value = "TEMPLATE",
      .offset = offsetof(options, doc_prompt),
      .help = "prompt for documents, in which {text} is replaced by each document",

@@ -331,7 +331,7 @@ static const cli_option objective_table[] = {
      .max = 1,
      .help = "diffcse: probability that a token is selected for masking"},
     {.name = "second-prompt",
-     .kind = CLI_TEXT,
+     .kind = CLI_PROMPT,
      .value = "TEMPLATE",
      AT(t.second_prompt),
      .help =

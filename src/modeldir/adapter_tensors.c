@@ -127,6 +127,25 @@ int aoei_adapters_replace_encoder(const aoei_model_files *f, const aoei_encoder_
     return 0;
 }
 
+/* Returns 1 if a tensor of this name belongs to a table of token embeddings in the architectures of transformers. */
+static int is_token_table(const char *name) {
+    static const char *const parts[] = {"word_embeddings", "embed_tokens", "tok_embeddings", "token_adapter",
+                                        "shared.weight",   ".wte.",        "lora_embedding_"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(name, parts[i]))
+            return 1;
+    return 0;
+}
+
+static int fail_token_table(const aoei_model_files *f, const aoei_st_tensor *t, aoe_error *err) {
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: tensor '%s' is a table of token embeddings that does not fit the base model: tokens were added, or token "
+        "embeddings were trained with the adapters, which is not supported; resize the base model and merge the "
+        "adapters with PEFT (resize_token_embeddings, then merge_and_unload), and open the merged model",
+        aoei_safetensors_path(f->adapters, t), t->name);
+}
+
 /* If t replaces a weight of the base model (modules_to_save, bias), sets the element of f->tensors for this weight to t. Sets
  * *found to 1 if it does, and to 0 otherwise. A new classification head replaces the last layer of a saved head. */
 static int replace_weight(aoei_model_files *f, const aoei_encoder_config *c, const aoei_st_tensor *t, int *found,
@@ -147,7 +166,10 @@ static int replace_weight(aoei_model_files *f, const aoei_encoder_config *c, con
                              aoei_safetensors_path(f->adapters, t), t->name);
         const aoei_slot shape = slot;
         const size_t dims = shape.vector ? 1 : 2, *size = t->shape;
-        if (t->n_dims != dims || size[dims - 1] != shape.cols || (dims == 2 && size[0] != shape.rows))
+        const int differs = t->n_dims != dims || size[dims - 1] != shape.cols || (dims == 2 && size[0] != shape.rows);
+        if (differs && is_token_table(t->name))
+            return fail_token_table(f, t, err);
+        if (differs)
             return aoei_fail(
                 err, AOE_EFORMAT,
                 "%s: tensor '%s' does not have the shape of the weight of the base model %s; use the base model for "
@@ -203,6 +225,8 @@ static int check_others(aoei_model_files *f, const aoei_encoder_config *c, aoe_e
         const int rc = replace_weight(f, c, t, &found, err);
         if (rc)
             return rc;
+        if (!found && is_token_table(t->name))
+            return fail_token_table(f, t, err);
         if (!found && !is_magnitude(f, c, t) && !is_of_head(f, c, t))
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: tensor '%s' does not belong to an adapter of the target_modules in " AOEI_PEFT_CONFIG

@@ -57,5 +57,6 @@ int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err
     if (!o->no_special_tokens && !rc)
         rc = read_lowercase(&o->lowercase, dir, err);
     aoei_model_files_close(&f);
-    return rc == AOE_ENOMEM ? rc : 0;
+    /* a directory may contain only a tokenizer, or an architecture that aoe does not support */
+    return rc == AOE_ENOMEM || rc == AOE_EUNSUPPORTED ? rc : 0;
 }

@@ -133,6 +133,20 @@ static int find_base(aoei_model_files *f, const char *base, int mlm, aoe_error *
     return adapters ? aoei_peft_base(&f->base_dir, f->dir, base, err) : 0;
 }
 
+/* Fails if the directory of a model also contains adapters, which transformers applies to the model. dir: directory that
+ * contains config.json. */
+static int reject_adapters(const char *dir, aoe_error *err) {
+    if (!aoei_entry_exists(dir, AOEI_CONFIG_FILE) || !aoei_entry_exists(dir, AOEI_PEFT_CONFIG) ||
+        (!aoei_entry_exists(dir, AOEI_PEFT_WEIGHTS) && !aoei_entry_exists(dir, AOEI_PEFT_TORCH)))
+        return 0;
+    return aoei_fail(
+        err, AOE_EUNSUPPORTED,
+        "%s: the directory contains a model and adapters (" AOEI_PEFT_CONFIG
+        "), which transformers applies to the model; move the adapters to a directory of their own and open it with "
+        "this directory as options.base, or remove them",
+        dir);
+}
+
 /* Reads the configuration of the adapters and opens their weights. */
 static int open_adapters(aoei_model_files *f, aoei_encoder_config *c, aoe_error *err) {
     const int torch = !aoei_entry_exists(f->dir, AOEI_PEFT_WEIGHTS) && aoei_entry_exists(f->dir, AOEI_PEFT_TORCH);
@@ -175,6 +189,8 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
     if (rc)
         return rc;
     rc = find_transformer_dir(f, err);
+    if (!rc)
+        rc = reject_adapters(aoei_weights_dir(f), err);
     if (!rc)
         rc = read_config(f, c, mlm, err);
     if (!rc && !f->weights)

@@ -81,6 +81,42 @@ static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
     return rc ? rc : check_file(dir, "config_sentence_transformers.json", AOEI_KEYS_SENTENCE_TRANSFORMERS, NULL, log, err);
 }
 
+/* Returns the name of the file in `dir` that contains a chat template, or NULL if there is none. Sets *rc to the error of
+ * reading tokenizer_config.json. */
+static const char *find_chat_template(const char *dir, int *rc, aoe_error *err) {
+    static const char *const files[] = {"chat_template.jinja", "chat_template.json", "additional_chat_templates"};
+    json_t *root = NULL;
+    const char *found = NULL;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (aoei_entry_exists(dir, files[i]))
+            return files[i];
+    *rc = aoei_json_load_optional(&root, NULL, dir, "tokenizer_config.json", err);
+    const json_t *inside = json_object_get(root, "chat_template");
+    if (json_string_length(inside) || json_array_size(inside) || json_object_size(inside))
+        found = "tokenizer_config.json";
+    json_decref(root);
+    return found;
+}
+
+/* Warns if the directory has a chat template but neither modules.json nor aoe.json: sentence-transformers then renders every
+ * text with the template. A language model that is a reranker is an exception, because its template is checked elsewhere.
+ * settings: directory of the settings; dir: directory of the tokenizer. */
+static int warn_chat_template(const aoei_model_files *f, const char *settings, const char *dir, const aoei_log *log,
+                              aoe_error *err) {
+    int rc = 0;
+    if (f->decoder != AOEI_DECODER_NONE || aoei_entry_exists(settings, "modules.json") ||
+        aoei_entry_exists(settings, "aoe.json"))
+        return 0;
+    const char *file = find_chat_template(dir, &rc, err);
+    if (!rc && file)
+        aoei_log_write(
+            log, AOE_LOG_WARNING,
+            "%s: the directory has a chat template (%s) and no modules.json, so sentence-transformers renders every text "
+            "with the template; aoe embeds the texts without it, and the embeddings differ",
+            settings, file);
+    return rc;
+}
+
 /* Checks model_type in config_sentence_transformers.json. If it names another class, sentence-transformers does not use the
  * modules of the directory, such as those after the Transformer of a cross-encoder. */
 static int check_model_type(const char *dir, const aoei_encoder_config *c, aoe_error *err) {
@@ -124,6 +160,8 @@ int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *
         rc = check_file(dir, tokenizer, AOEI_KEYS_TOKENIZER, NULL, log, err);
     if (!rc)
         rc = check_file(dir, "special_tokens_map.json", AOEI_KEYS_SPECIAL_TOKENS, NULL, log, err);
+    if (!rc)
+        rc = warn_chat_template(f, aoei_settings_dir(f), dir, log, err);
     aoei_free(path);
     return rc;
 }

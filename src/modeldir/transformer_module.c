@@ -85,8 +85,8 @@ static int check_choice(json_t *config, const char *key, const char *const *allo
 }
 
 /* Checks "modality_config", which contains for each modality the method of the model that is called and the name of its
- * output. */
-static int check_modality(json_t *config, const char *path, aoe_error *err) {
+ * output. task: value of "transformer_task"; NULL: none. */
+static int check_modality(json_t *config, const char *task, const char *path, aoe_error *err) {
     static const char *const methods[] = {"forward", NULL}, *const outputs[] = {"last_hidden_state", "logits", NULL};
     json_t *modality = json_object_get(config, "modality_config"), *text = json_object_get(modality, "text");
     if (!json_object_size(modality))
@@ -94,6 +94,15 @@ static int check_modality(json_t *config, const char *path, aoe_error *err) {
     if (!text)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modality_config has no modality 'text'; aoe supports models of texts only",
                          path);
+    /* sentence-transformers renders every text as a chat message if the modality "message" exists. Language models that are
+     * rerankers are an exception, because aoei_chat_template_read checks their template. */
+    if (json_object_get(modality, "message") && (!task || strcmp(task, "text-generation") != 0))
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: modality_config contains \"message\": sentence-transformers renders every text with the chat "
+            "template of this model, which aoe does not support; remove \"message\" to embed the texts without the "
+            "template, if the model was trained without it",
+            path);
     if (!json_is_object(text))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"text\" in modality_config is not an object; correct the value", path);
     const int rc = check_choice(text, "method", methods, path, err);
@@ -133,5 +142,5 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: \"%s\" is not supported, because it can change the embeddings; remove it", path, rejected[i]);
     }
-    return check_modality(config, path, err);
+    return check_modality(config, task, path, err);
 }

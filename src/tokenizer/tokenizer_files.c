@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/git_lfs.h"
+#include "base/json.h"
+#include "base/json_keys.h"
 #include "base/path.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer_json.h"
@@ -96,6 +98,27 @@ static int reject_other(const char *dir, aoe_error *err) {
     return 0;
 }
 
+/* Checks the settings of the tokenizer that have a value which aoe does not support. Unknown keys are reported when a model is
+ * opened (modeldir/model_keys.h), because this function has no log. */
+static int check_settings(const char *dir, aoe_error *err) {
+    static const struct {
+        int file;
+        aoei_key_file kind;
+    } files[] = {{AOEI_FILE_CONFIG, AOEI_KEYS_TOKENIZER}, {AOEI_FILE_SPECIAL_MAP, AOEI_KEYS_SPECIAL_TOKENS}};
+    const aoei_log silent = {0};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++) {
+        json_t *root = NULL;
+        char *path = NULL;
+        rc = aoei_json_load_optional(&root, &path, dir, aoei_tokenizer_file_name(files[i].file), err);
+        if (!rc && json_is_object(root))
+            rc = aoei_json_keys_check(root, files[i].kind, NULL, path, &silent, err);
+        json_decref(root);
+        aoei_free(path);
+    }
+    return rc;
+}
+
 int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error *err) {
     *out = NULL;
     if (!aoei_exists(dir))
@@ -115,7 +138,7 @@ int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error
         rc = reject_other(dir, err);
         goto fail; /* rc can be 0: a directory without a tokenizer is not an error */
     }
-    if ((rc = read_kept(t, dir, err)))
+    if ((rc = check_settings(dir, err)) || (rc = read_kept(t, dir, err)))
         goto fail;
     *out = t;
     return 0;

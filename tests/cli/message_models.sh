@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# Tests model directories whose chat template, adapters or tokenizer settings change the embedded texts: every command rejects them by
+# name or warns. Also tests the warning for an escape sequence in a prompt.
+. "$SRC/tests/cli/support/model.sh"
+tiny_model plain
+small_table pairs.tsv 8
+cut -f 1 pairs.tsv | sed 1d >texts.txt
+rm -r plain/aoe.json plain/modules.json plain/1_Pooling plain/sentence_bert_config.json plain/config_sentence_transformers.json
+printf '{%% for m in messages %%}<{{ m.role }}> {{ m.content }}{%% endfor %%}' >template
+
+echo "modality_config with message"
+cp -r plain message
+printf '[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]' >message/modules.json
+mkdir message/1_Pooling
+echo '{"pooling_mode":"mean"}' >message/1_Pooling/config.json
+cp template message/chat_template.jinja
+config() { printf '{"transformer_task":"feature-extraction","module_output_name":"token_embeddings","modality_config":{"text":{"method":"forward","method_output_name":"last_hidden_state"}%s}}' "$1" >message/sentence_bert_config.json; }
+config ',"message":{"method":"forward","method_output_name":"last_hidden_state","format":"flat"}'
+fails "$AOE" embed -q -m message texts.txt
+fails "$AOE" tokenize -q -m message texts.txt
+fails "$AOE" similarity -q -m message a b
+fails "$AOE" train -q -m message -d pairs.tsv -o out
+fails "$AOE" eval sts -q -m message pairs.tsv
+fails "$AOE" convert -q message --dtype bf16 -o out
+fails "$AOE" info message
+is_absent out
+config ''
+"$AOE" embed -q -m message texts.txt --dtype f32 >rendered
+"$AOE" embed -q -m plain --pooling mean texts.txt --dtype f32 2>/dev/null | cmp - rendered # without the modality, the template is not used
+
+echo "a directory without modules.json and with a chat template"
+for place in chat_template.jinja tokenizer_config.json additional_chat_templates; do
+    cp -r plain raw
+    case $place in
+    chat_template.jinja) cp template raw/chat_template.jinja ;;
+    additional_chat_templates) mkdir raw/additional_chat_templates ;;
+    *) sed 's/^{/{"chat_template": [{"name": "default", "template": "x"}],/' plain/tokenizer_config.json >raw/tokenizer_config.json ;;
+    esac
+    "$AOE" similarity -q -m raw a a | head -n 1
+    rm -r raw
+done
+
+echo "a model and adapters in one directory"
+"$AOE" train -q -m plain -d pairs.tsv -o adapters --lora-r 2 --max-steps 1
+cp -r plain both
+cp adapters/adapter_config.json adapters/adapter_model.safetensors both
+fails "$AOE" embed -q -m both texts.txt
+fails "$AOE" info both
+rm both/adapter_model.safetensors # a configuration without weights has no effect in transformers
+"$AOE" similarity -q -m both a a | head -n 1
+
+echo "settings of the tokenizer"
+cp -r plain split
+sed 's/^{/{"split_special_tokens": true,/' plain/tokenizer_config.json >split/tokenizer_config.json
+fails "$AOE" tokenize -q -m split texts.txt
+fails "$AOE" embed -q -m split texts.txt
+
+echo "escape sequences in prompts"
+"$AOE" tokenize -q -m plain --prompt 'a\nb {text}' texts.txt >literal
+"$AOE" tokenize -q -m plain --prompt 'a
+b {text}' texts.txt | cmp -s - literal || echo "the tokens differ"
+"$AOE" eval retrieval -q --doc-prompt 'a\tb {text}' missing || echo "exit $?"
