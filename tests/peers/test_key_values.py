@@ -48,7 +48,7 @@ CONSEQUENCES = {
     "processor_kwargs": ["model_max_length"], "tokenizer_args": ["model_max_length"], "n_layers": ["num_hidden_layers"],
 }
 
-# Differences that are intended, by (kind, key)
+# Differences that are intended or known, by (kind, key)
 INTENDED = {
     ("config", "use_bidirectional_attention"): "transformers ignores the key for these architectures (docs/interoperability.md)",
     ("config", "pad_token_id"): "a text of RoBERTa that contains the padding token has other positions in transformers",
@@ -68,6 +68,8 @@ INTENDED = {
     ("static", "max_length"): "model2vec also removes characters, a number of which depends on the vocabulary",
     ("tokenizer", "tokenizer_class"): "default special tokens of a class that the vocabulary does not contain are not added",
     ("tokenizer", "split_special_tokens"): "aoe embed rejects the key (unit/json_keys)",
+    ("tokenizer", "additional_special_tokens"): "transformers cannot read an object in special_tokens_map.json",
+    ("tokenizer", "added_tokens_decoder"): "known difference: an empty object is a missing key in aoe, but not in transformers",
     ("tokenizer", "cls_token"): "null is rejected; transformers uses the id 2 or 101 of BERT",
     ("tokenizer", "sep_token"): "null is rejected; transformers uses the id 3 or 102 of BERT",
     ("adapters", "lora_alpha"): "null is the default, which PEFT cannot read",
