@@ -10,7 +10,7 @@
 #
 # fuzz.sh --table [SINCE]: prints the table of tests/README.md from all runs that $RUNS records (default:
 # $BUILD/runs.tsv), or from those since the time SINCE in seconds since 1970. Every run adds a line with these columns:
-# time, harness, seconds, inputs, exit code, commit.
+# time, harness, seconds, inputs, exit code, commit. The stored inputs of fixed failures are the files fixed-* of the corpus.
 #
 # fuzz.sh --merge: adds to tests/fuzz/corpus the inputs in $BUILD/corpus that reach code which the stored corpus does
 # not reach, as new-*. If these are more than $MERGE_FILES files (default: 80), a selection of all sizes is added. At most
@@ -25,17 +25,16 @@ export BUILD FUZZ_SECONDS RUNS
 export ASAN_OPTIONS="${ASAN_OPTIONS-allocator_may_return_null=1}" UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}"
 
 if [ "${1-}" = --table ]; then
-    echo "| harness | seconds | inputs | findings fixed | seconds since the last finding |"
+    echo "| harness | seconds | inputs | failed runs | stored inputs of fixed failures |"
     echo "| --- | ---: | ---: | ---: | ---: |"
     for dir in tests/fuzz/corpus/*; do
         name=$(basename "$dir")
         fixed=$(find "$dir" -name 'fixed-*' | wc -l)
         awk -F'\t' -v name="$name" -v since="${2:-0}" -v fixed="$fixed" '
             $2 == name && $1 >= since {
-                seconds += $3; inputs += $4; clean += $3
-                if ($5 != 0) clean = 0
+                seconds += $3; inputs += $4; failed += $5 != 0
             }
-            END { printf "| `%s` | %d | %d | %d | %d |\n", name, seconds, inputs, fixed, clean }' "$RUNS"
+            END { printf "| `%s` | %d | %d | %d | %d |\n", name, seconds, inputs, failed, fixed }' "$RUNS"
     done
     exit 0
 fi
