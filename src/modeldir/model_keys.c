@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/dir.h"
 #include "base/error.h"
+#include "base/hub_cache.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "encoder/arch.h"
@@ -62,6 +63,24 @@ static int check_module(const char *dir, const json_t *module, const aoei_log *l
     return rc;
 }
 
+/* Warns about files of sentence-transformers in a directory without modules.json and aoe.json: aoe uses them, but
+ * sentence-transformers ignores them there. */
+static void warn_without_modules(const char *dir, const aoei_log *log) {
+    const char *name = aoei_entry_exists(dir, "config_sentence_transformers.json") ? "config_sentence_transformers.json"
+                       : aoei_entry_exists(dir, "1_Pooling/config.json")           ? "1_Pooling/config.json"
+                                                                                   : NULL;
+    for (size_t i = 0; aoei_transformer_files[i] && !name; i++)
+        if (aoei_entry_exists(dir, aoei_transformer_files[i]))
+            name = aoei_transformer_files[i];
+    aoei_hub_name hub; /* a part of a model in the cache: src/model/open.c warns */
+    if (name && !aoei_entry_exists(dir, "aoe.json") && !aoei_hub_name_of(&hub, dir) && !*hub.id)
+        aoei_log_write(
+            log, AOE_LOG_WARNING,
+            "%s: the directory contains %s but no modules.json; aoe uses this file, and sentence-transformers ignores it, "
+            "so that the embeddings can differ",
+            dir, name);
+}
+
 /* Checks the files of sentence-transformers in `dir`. */
 static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
     json_t *root = NULL;
@@ -72,8 +91,10 @@ static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
         if (!rc)
             rc = check_module(dir, json_array_get(root, i), log, err);
     }
-    if (!rc && !root)
+    if (!rc && !root) {
+        warn_without_modules(dir, log);
         rc = check_transformer(dir, log, err);
+    }
     if (!rc && !root)
         rc = check_file(dir, "1_Pooling/config.json", AOEI_KEYS_MODULE, "Pooling", log, err);
     json_decref(root);

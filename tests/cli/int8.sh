@@ -6,7 +6,7 @@
 . "$SRC/tests/cli/support/model.sh"
 tiny_model model
 printf 'a dog\nthe old cat\na very long text about a dog and a cat in a house\n\nfish\n' >texts.txt
-"$AOE" embed -m model --dtype int8 -t 1 --format tsv texts.txt >one.tsv 2>messages
+"$AOE" embed -v -m model --dtype int8 -t 1 --format tsv texts.txt >one.tsv 2>messages
 sed -n 's/.*dtype: \(int8 and \)[a-z0-9]* (\([a-z]*\)).*/\1... (\2)/p' messages
 "$AOE" embed -q -m model --dtype int8 -t 3 --batch-tokens 8 --format tsv texts.txt | cmp - one.tsv
 sed -n 3p one.tsv >third.tsv
@@ -26,7 +26,7 @@ cmp small.tsv large.tsv
 
 echo "other commands"
 printf 'a dog\ta cat\nthe cat\tthe old cat\n' >pairs.tsv
-"$AOE" similarity -m model --dtype int8 "a dog" "a dog" 2>messages | head -1
+"$AOE" similarity -v -m model --dtype int8 "a dog" "a dog" 2>messages | head -1
 grep -c '; dtype: int8 and [a-z0-9]* (option); CPU tier: ' messages
 "$AOE" bench -q --shape bert-tiny --texts 2 --length 8 --runs 5 --dtype int8 --json | grep -o '"dtype":"[a-z0-9]*"'
 

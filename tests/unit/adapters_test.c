@@ -556,6 +556,10 @@ static void rejects_damaged_adapters(void **state) {
         {NULL, NULL, "layer.0.attention.self.key.lora_A", 0.5f, AOE_EFORMAT, "does not have the shape [3, 32]"},
         {NULL, "base_model.model.pooler.dense.lora_A.weight", NULL, 0.5f, 0, NULL}, /* has no effect on embeddings */
         {NULL, "base_model.model.encoder.lora_A.weight", NULL, 0.5f, AOE_EUNSUPPORTED, "does not belong to an adapter"},
+        {NULL, "base_model.model.embeddings.word_embeddings.weight", NULL, 0.5f, AOE_EUNSUPPORTED,
+         "is a table of token embeddings that does not fit the base model: tokens were added"},
+        {NULL, "base_model.model.embeddings.word_embeddings.lora_embedding_A", NULL, 0.5f, AOE_EUNSUPPORTED,
+         "is a table of token embeddings"},
         {NULL, "base_model.model.encoder.layer.0.output.LayerNorm.bias", NULL, 0.5f, AOE_EUNSUPPORTED,
          "does not belong to an adapter"}, /* adapter_config.json has no modules_to_save */
         {NULL, NULL, NULL, (float)NAN, AOE_ENUMERIC, "contains NaN at element 0"},
