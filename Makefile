@@ -60,7 +60,7 @@ ifneq ($(COUNTING),)
 say = STEP
 else
 TERMINAL := $(if $(V),,$(shell [ ! -t 2 ] || echo yes))
-percent = $$(($(1) * 100 / $(or $(filter-out 0,$(STEPS)),1)))
+percent = $$(($(1) < $(or $(STEPS),0) ? $(1) * 100 / $(or $(filter-out 0,$(STEPS)),1) : 100))
 show_terminal = printf '\r\033[K  %3d%%  %-4s %s\r' "$(call percent,$(words $(DONE)))" $(1) $@; \
   if [ $(words $(DONE)) = $(STEPS) ]; then printf '\033[K'; fi
 show_lines = if [ $$(($(call percent,$(words $(DONE))) / 10)) != $$(($(call percent,($(words $(DONE)) - 1)) / 10)) ]; then \

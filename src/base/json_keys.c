@@ -125,7 +125,7 @@ static const char *const other_keys[] = {
     [AOEI_KEYS_SENTENCE_TRANSFORMERS] = "__version__ model_type prompts default_prompt_name similarity_fn_name truncate_dim "
                                         "requirements activation_fn score_name num_labels max_length ",
     [AOEI_KEYS_TOKENIZER] =
-        "tokenizer_class do_lower_case strip_accents keep_accents tokenize_chinese_chars add_prefix_space "
+        "tokenizer_class do_lower_case split_by_punct strip_accents keep_accents tokenize_chinese_chars add_prefix_space "
         "added_tokens_decoder truncation_side model_max_length max_len add_bos_token add_eos_token bos_token eos_token "
         "unk_token sep_token pad_token cls_token mask_token additional_special_tokens extra_special_tokens "
         "model_specific_special_tokens image_token boi_token eoi_token audio_token boa_token eoa_token video_token "
@@ -192,7 +192,6 @@ static const struct {
     {AOEI_KEYS_TRANSFORMER, "tokenizer_name_or_path", NULL},
     {AOEI_KEYS_SENTENCE_TRANSFORMERS, "model_type", "SentenceTransformer CrossEncoder "},
     {AOEI_KEYS_TOKENIZER, "split_special_tokens", NULL},
-    {AOEI_KEYS_TOKENIZER, "split_by_punct", NULL},
 };
 
 /* Returns 1 if `name` is on the list `list`, in which a space follows each name. list: NULL: an empty list. */

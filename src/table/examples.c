@@ -99,10 +99,9 @@ static int bad_label(const aoei_table *t, const aoei_row *row, aoei_label kind, 
         aoei_fail(err, AOE_EFORMAT, "%s:%zu: column '%s': the label is empty; " AOEI_ROW_REMEDY, aoei_table_name(t), row->line,
                   column);
     else if (aoei_has_decimal_comma(f->text))
-        aoei_fail(
-            err, AOE_EFORMAT,
-            "%s:%zu: column '%s': '%s' has a decimal comma; set options.decimal_comma, write a decimal point, or set options.skip_bad_rows",
-            aoei_table_name(t), row->line, column, value);
+        aoei_fail(err, AOE_EFORMAT,
+                  "%s:%zu: column '%s': '%s' has a decimal comma; set options.decimal_comma, or write a decimal point",
+                  aoei_table_name(t), row->line, column, value);
     else if (f->text.len == 1 && *f->text.data == '-')
         aoei_fail(err, AOE_EFORMAT,
                   "%s:%zu: column '%s': '-' marks a pair without a gold label (SNLI); drop such rows with '-=drop' in "

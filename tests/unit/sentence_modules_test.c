@@ -408,6 +408,7 @@ static void keeps_the_similarity(void **state) {
     static const char *const names[] = {"cosine", "dot", "euclidean", "manhattan"};
     char *to = test_path(test_dir, "saved"), text[80];
     test_model_write(test_dir, NULL);
+    free(test_write_text(test_dir, "aoe.json", "{\"format_version\": 1}")); /* without this file, modules.json is required */
     for (size_t i = 0; i < 4; i++) {
         snprintf(text, sizeof text, "{\"similarity_fn_name\": \"%s\"}", names[i]);
         free(test_write_text(test_dir, "config_sentence_transformers.json", text));
