@@ -226,6 +226,13 @@ void cli_table_cell(cli_table *t, const char *fmt, ...) {
     t->cells++;
 }
 
+void cli_format_score(char out[32], double score) {
+    if (isfinite(score))
+        snprintf(out, 32, "%.2f", score);
+    else
+        snprintf(out, 32, "-");
+}
+
 void cli_table_real(cli_table *t, int digits, double x) {
     if (isnan(x))
         cli_table_cell(t, "-");

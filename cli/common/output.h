@@ -57,6 +57,10 @@ json_t *cli_json_text(const char *s, size_t len);
  * with six significant digits; compact JSON for any other value. The caller frees the text with free(). */
 char *cli_json_value_text(const json_t *value);
 
+/* Writes a score in the unit in which it is printed, such as a percentage, with two digits after the point. If it is not
+ * finite, writes "-". Tables and plots format scores only with this function, so that they round a score equally. */
+void cli_format_score(char out[32], double score);
+
 /* ---- tables: each column is as wide as its widest cell */
 
 typedef struct cli_table {

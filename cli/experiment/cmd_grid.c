@@ -266,8 +266,11 @@ static void add_row(cli_table *t, const grid *g, const aoe_grid_row *row) {
     }
     json_decref(values);
     cli_experiment_seeds_cell(t, row->statistics.n, g->e->n_seeds);
-    cli_table_real(t, 2, 100 * row->statistics.mean);
-    cli_table_real(t, 2, 100 * row->statistics.sd);
+    char mean[32], sd[32];
+    cli_format_score(mean, 100 * row->statistics.mean);
+    cli_format_score(sd, 100 * row->statistics.sd);
+    cli_table_cell(t, "%s", mean);
+    cli_table_cell(t, "%s", sd);
 }
 
 static void print_table(const grid *g, const aoe_grid_result *r) {

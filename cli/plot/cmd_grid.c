@@ -3,7 +3,10 @@
  * cell shows the mean score over all seeds and over all values of the other options. A frame marks the best cell. The results
  * are read from DIR/results.jsonl, which contains one object {"point":{option:value,...},"seed":N,"score":x,"seconds":s} per
  * line.
+ * A cell also shows the standard deviation. Cells whose scores are not significantly lower than those of the best cell have a
+ * dashed frame.
  */
+#include "aoe_eval.h"
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"
 
@@ -26,8 +29,10 @@ typedef struct axis {
 
 /* A cell of the heat map: the scores of all results with one value on the x axis and one value on the y axis. */
 typedef struct cell {
-    double sum; /* sum of the scores */
-    size_t n;   /* number of scores */
+    size_t *result;         /* [n] indices of these results, owned */
+    size_t n;               /* number of results */
+    aoe_t_test_result test; /* mean and standard deviation of the scores */
+    int is_close; /* 1: the scores are not significantly lower than those of the best cell; not set for the best cell */
 } cell;
 
 typedef struct job {
@@ -211,7 +216,54 @@ static int choose_options(const job *j, const char *option[2]) {
 
 /* ---- cells */
 
-/* Computes the sum and the number of the scores of each cell, and finds the cell with the highest mean. */
+static double score_of(const job *j, size_t i) {
+    return json_number_value(json_object_get(j->result[i], "score"));
+}
+
+/* Returns 1 if two results have equal seeds and equal values of all options that are not on the axes. */
+static int is_pair(const job *j, size_t a, size_t b) {
+    json_t *x = json_copy(json_object_get(j->result[a], "point")), *y = json_copy(json_object_get(j->result[b], "point"));
+    const char *const axes[] = {j->x.option, j->y.option};
+    for (size_t i = 0; i < 2; i++) {
+        json_object_del(x, axes[i]);
+        json_object_del(y, axes[i]);
+    }
+    const int equal =
+        json_equal(x, y) && json_equal(json_object_get(j->result[a], "seed"), json_object_get(j->result[b], "seed"));
+    json_decref(x);
+    json_decref(y);
+    return equal;
+}
+
+/* Returns 1 if the scores of a cell are not significantly lower than those of the best cell: if a t test, paired by seed and
+ * options, has p >= 0.05, or if there are fewer than two pairs. */
+static int is_close(const job *j, const cell *best, const cell *c) {
+    double *x = cli_calloc(best->n, sizeof *x), *y = cli_calloc(best->n, sizeof *y);
+    size_t n = 0;
+    aoe_t_test_result test;
+    for (size_t i = 0; i < best->n; i++)
+        for (size_t k = 0; k < c->n; k++)
+            if (is_pair(j, best->result[i], c->result[k])) {
+                x[n] = score_of(j, best->result[i]);
+                y[n++] = score_of(j, c->result[k]);
+                break;
+            }
+    aoe_t_test(x, y, n, &test);
+    free(x);
+    free(y);
+    return !(test.p < 0.05);
+}
+
+/* Computes the statistics of a cell. */
+static void test_cell(const job *j, cell *c) {
+    double *score = cli_calloc(c->n + 1, sizeof *score);
+    for (size_t k = 0; k < c->n; k++)
+        score[k] = score_of(j, c->result[k]);
+    aoe_t_test(score, NULL, c->n, &c->test);
+    free(score);
+}
+
+/* Collects the results of each cell, computes their statistics, and finds the cell with the highest mean. */
 static void fill_cells(job *j) {
     double largest = 0;
     const size_t cells = j->x.n * j->y.n;
@@ -219,38 +271,51 @@ static void fill_cells(job *j) {
     for (size_t i = 0; i < j->n; i++) {
         char *x = value_text(j->result[i], j->x.option), *y = value_text(j->result[i], j->y.option);
         cell *c = &j->cell[find_value(&j->y, y) * j->x.n + find_value(&j->x, x)];
-        const double score = json_number_value(json_object_get(j->result[i], "score"));
-        c->sum += score;
-        c->n++;
-        largest = fmax(largest, fabs(score));
+        c->result = cli_realloc(c->result, (c->n + 1) * sizeof *c->result);
+        c->result[c->n++] = i;
+        largest = fmax(largest, fabs(score_of(j, i)));
         free(x);
         free(y);
     }
     j->factor = largest <= 1 ? 100 : 1;
     j->best = cells;
     for (size_t i = 0; i < cells; i++) {
-        const cell *c = &j->cell[i], *best = &j->cell[j->best < cells ? j->best : i];
-        if (c->n && (j->best == cells || c->sum / (double)c->n > best->sum / (double)best->n))
+        test_cell(j, &j->cell[i]);
+        if (j->cell[i].n && (j->best == cells || j->cell[i].test.mean > j->cell[j->best].test.mean))
             j->best = i;
     }
+    for (size_t i = 0; i < cells && j->cell[j->best].n > 1; i++)
+        j->cell[i].is_close = i != j->best && j->cell[i].n && is_close(j, &j->cell[j->best], &j->cell[i]);
 }
 
 /* Returns the mean score of cell i multiplied by j->factor. */
 static double mean_of(const job *j, size_t i) {
-    return j->factor * j->cell[i].sum / (double)j->cell[i].n;
+    return j->factor * j->cell[i].test.mean;
+}
+
+/* Writes the mean score of cell i, and the standard deviation with its sign, "" for a single result. */
+static void cell_texts(const job *j, size_t i, char mean[32], char spread[64]) {
+    char sd[32];
+    cli_format_score(mean, mean_of(j, i));
+    cli_format_score(sd, j->factor * j->cell[i].test.sd);
+    snprintf(spread, 64, j->cell[i].n > 1 ? "± %s" : "", sd);
 }
 
 /* ---- the plot */
 
 static void write_data(job *j, double low, double high) {
-    cli_picture_block(&j->picture, "column, row, mean score%s, number of results, 1 if the color is dark, %s, %s",
-                      j->factor > 1 ? " x 100" : "", j->x.option, j->y.option);
+    cli_picture_block(
+        &j->picture,
+        "column, row, mean score%s, number of results, 1 if the color is dark, printed mean, standard deviation, %s, %s",
+        j->factor > 1 ? " x 100" : "", j->x.option, j->y.option);
     for (size_t i = 0; i < j->x.n * j->y.n; i++) {
         if (!j->cell[i].n)
             continue;
         const double mean = mean_of(j, i);
-        fprintf(j->picture.dat, "%zu %zu %.6g %zu %d \"", i % j->x.n, i / j->x.n, mean, j->cell[i].n,
-                cli_ramp_is_dark(high > low ? (mean - low) / (high - low) : 0.5));
+        char text[32], spread[64];
+        cell_texts(j, i, text, spread);
+        fprintf(j->picture.dat, "%zu %zu %.6g %zu %d \"%s\" \"%s\" \"", i % j->x.n, i / j->x.n, mean, j->cell[i].n,
+                cli_ramp_is_dark(high > low ? (mean - low) / (high - low) : 0.5), text, spread);
         cli_gp_comment(j->picture.dat, j->x.value[i % j->x.n]);
         fputs("\" \"", j->picture.dat);
         cli_gp_comment(j->picture.dat, j->y.value[i / j->x.n]);
@@ -274,8 +339,30 @@ static void write_axis(const job *j, const axis *a, char which) {
 
 /* Writes a description of the best cell to text[size]. */
 static void best_text(const job *j, char *text, size_t size) {
-    snprintf(text, size, "best: %.2f at %s %s, %s %s", mean_of(j, j->best), j->x.option, j->x.value[j->best % j->x.n],
-             j->y.option, j->y.value[j->best / j->x.n]);
+    char mean[32], spread[64];
+    const size_t n = j->cell[j->best].n;
+    cell_texts(j, j->best, mean, spread);
+    snprintf(text, size, "best: %s%s%s (%zu run%s%s) at %s %s, %s %s", mean, *spread ? " " : "", spread, n, cli_plural(n),
+             n > 1 ? "" : ", spread unknown", j->x.option, j->x.value[j->best % j->x.n], j->y.option,
+             j->y.value[j->best / j->x.n]);
+}
+
+/* Returns the number of cells with a dashed frame. */
+static size_t close_cells(const job *j) {
+    size_t n = 0;
+    for (size_t i = 0; i < j->x.n * j->y.n; i++)
+        n += (size_t)j->cell[i].is_close;
+    return n;
+}
+
+/* Writes the dashed frames of the cells that are not significantly lower than the best cell. */
+static void write_close_cells(const job *j) {
+    for (size_t i = 0, n = 2; i < j->x.n * j->y.n; i++)
+        if (j->cell[i].is_close)
+            fprintf(j->picture.gp,
+                    "set object %zu rectangle from %zu - 0.46, %zu - 0.46 to %zu + 0.46, %zu + 0.46 fs empty border lc rgb "
+                    "'#d55e00' lw 2 dt 2 front\n",
+                    n++, i % j->x.n, i / j->x.n, i % j->x.n, i / j->x.n);
 }
 
 static int clamp(int x, int low, int high) {
@@ -291,12 +378,14 @@ static void write_script(job *j, double low, double high) {
     cli_gp_string(gp, j->o->plot.title);
     fputs("\nbest = ", gp);
     cli_gp_string(gp, best);
+    fputs(close_cells(j) ? ".\"\\ndashed: not significantly lower (paired t test, p >= 0.05)\"" : "", gp);
     putc('\n', gp);
     const int width = clamp(280 + 80 * (int)j->x.n, 560, 2000);
     cli_picture_begin(&j->picture, width, clamp(160 + 50 * (int)j->y.n, 360, 2000));
     cli_gp_palette(gp);
     write_axis(j, &j->x, 'x');
     write_axis(j, &j->y, 'y');
+    write_close_cells(j);
     fprintf(
         gp,
         "set title strlen(title) ? title.\"\\n\".best : best\n"
@@ -307,8 +396,10 @@ static void write_script(job *j, double low, double high) {
         "set object 1 rectangle from %zu - 0.5, %zu - 0.5 to %zu + 0.5, %zu + 0.5 fs empty border lc rgb '#d55e00' lw 4 front\n"
         "plot data using 1:2:($1 - 0.48):($1 + 0.48):($2 - 0.48):($2 + 0.48):3 with boxxyerror fc palette fs solid noborder, "
         "\\\n"
-        "    data using 1:($5 == 0 ? $2 : NaN):(sprintf('%%.2f', $3)) with labels tc rgb 'black', \\\n"
-        "    data using 1:($5 == 1 ? $2 : NaN):(sprintf('%%.2f', $3)) with labels tc rgb 'white'\n",
+        "    data using 1:($5 == 0 ? $2 + 0.12 : NaN):6 with labels tc rgb 'black', \\\n"
+        "    data using 1:($5 == 1 ? $2 + 0.12 : NaN):6 with labels tc rgb 'white', \\\n"
+        "    data using 1:($5 == 0 ? $2 - 0.18 : NaN):7 with labels tc rgb 'black', \\\n"
+        "    data using 1:($5 == 1 ? $2 - 0.18 : NaN):7 with labels tc rgb 'white'\n",
         1 - 120.0 / width, j->factor > 1 ? " x 100" : "", low, high > low ? high : low + 1, bx, by, bx, by);
     cli_picture_end(&j->picture);
 }
@@ -318,12 +409,15 @@ static void report(const job *j) {
         char best[512];
         best_text(j, best, sizeof best);
         printf("%s\n", best);
+        if (close_cells(j))
+            printf("%zu other cell%s not significantly lower (paired t test, p >= 0.05)\n", close_cells(j),
+                   close_cells(j) == 1 ? " is" : "s are");
     }
     const char *x = j->x.value[j->best % j->x.n], *y = j->y.value[j->best / j->x.n];
     cli_picture_report(&j->picture, j->o->plot.general.json,
                        json_pack("{s:o,s:o,s:o,s:o,s:f,s:I}", "x", cli_json_text(j->x.option, strlen(j->x.option)), "y",
                                  cli_json_text(j->y.option, strlen(j->y.option)), "best_x", cli_json_text(x, strlen(x)),
-                                 "best_y", cli_json_text(y, strlen(y)), "best", mean_of(j, j->best) / j->factor, "results",
+                                 "best_y", cli_json_text(y, strlen(y)), "best", j->cell[j->best].test.mean, "results",
                                  (json_int_t)j->n));
 }
 
@@ -357,9 +451,11 @@ static void job_free(job *j) {
     for (size_t i = 0; i < j->n; i++)
         json_decref(j->result[i]);
     free(j->result);
+    for (size_t i = 0; j->cell && i < j->x.n * j->y.n; i++)
+        free(j->cell[i].result);
+    free(j->cell);
     axis_free(&j->x);
     axis_free(&j->y);
-    free(j->cell);
     free(j->path);
     cli_picture_close(&j->picture);
 }
@@ -378,7 +474,8 @@ static int run_command(int argc, char **argv) {
         .about = "Draws a heat map of the scores of a grid search. DIR is the output directory of aoe grid and\n"
                  "contains results.jsonl. The columns of the heat map are the values of one option (--x), and the rows\n"
                  "are the values of another option (--y). Each cell shows the mean score of all runs with these two\n"
-                 "values. The best cell is framed.\n",
+                 "values, and their standard deviation. The best cell is framed. A dashed frame means that the scores\n"
+                 "of a cell are not significantly lower than those of the best cell (paired t test, p >= 0.05).\n",
         .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
         CLI_GROUPS(groups),
         .min_operands = 1,

@@ -108,6 +108,15 @@ grep '^best' grid-one.gp
 plot grid grid/results.jsonl --x lr --y w-angle -o grid-two
 block grid-two.dat 0
 
+# Scores with three seeds: a cell that is close to the best one must be marked. A score must be rounded once, so that 79.994999 is 79.99.
+mkdir seeds
+for s in 1 2 3; do
+    printf '{"point":{"a":%s,"b":%s},"seed":%s,"score":0.%s,"seconds":1}\n' 1 1 $s 80${s}7 2 1 $s 80$((4 - s))6 1 2 $s 70${s}7 2 2 $s 79994999
+done >seeds/results.jsonl
+plot grid seeds -o grid-seeds
+cat grid-seeds.dat
+grep '^best\|^set object' grid-seeds.gp
+
 # The log of a run of an earlier version of aoe grid, and the small last batch of an epoch: the mean at step 2 is (32 * 4 + 2 * 1) / 34.
 mkdir old small
 printf '{"event":"eval","step":%s,"steps":2,"epoch":1,"dev_spearman":0.%s,"best_step":2,"seconds":1}\n' 1 5 2 6 >old/train.jsonl
