@@ -298,7 +298,7 @@ static void cell_texts(const job *j, size_t i, char mean[32], char spread[64]) {
     char sd[32];
     cli_format_score(mean, mean_of(j, i));
     cli_format_score(sd, j->factor * j->cell[i].test.sd);
-    snprintf(spread, 64, j->cell[i].n > 1 ? "± %s" : "", sd);
+    snprintf(spread, 64, "%s%s", j->cell[i].n > 1 ? "± " : "", j->cell[i].n > 1 ? sd : "");
 }
 
 /* ---- the plot */
