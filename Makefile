@@ -12,7 +12,7 @@
 #   BUILD=DIR      build directory (default: build, build/TRIPLET with CROSS, or .../san-... with SAN)
 #   WERROR=1       warnings are errors (used in CI)
 #   V=1            prints every command
-#   DEBUG=1        keeps the debug information in test programs, which otherwise have none, because it takes 3 GB
+#   DEBUG=1        keeps the debug information in test programs, which otherwise have none, because it takes most of their size
 #   PEERS=OPTIONS  bench-peers: options of the benchmark (bench/README.md); check-peers: options of pytest, such as -k bert
 #   AOE_PEERS=DIR  check-peers: directory of the Python packages and models (default: ~/.cache/aoe/peers)
 #   PREFIX, DESTDIR  directories of install
