@@ -163,12 +163,29 @@ static int check_model_type(const char *dir, const aoei_encoder_config *c, aoe_e
     return rc;
 }
 
+/* Warns if use_bidirectional_attention makes the attention of a causal model bidirectional, because transformers obeys the key
+ * only in Gemma 3 models. transformers and aoe obey is_causal false in all causal models. */
+static void warn_direction(const json_t *config, const char *type, const char *path, const aoei_log *log) {
+    static const char *const types[] = {"llama", "mistral", "ministral", "qwen2", "qwen3"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(type, types[i]) && json_is_true(json_object_get(config, "use_bidirectional_attention")) &&
+            !json_is_false(json_object_get(config, "is_causal")))
+            aoei_log_write(
+                log, AOE_LOG_WARNING,
+                "%s: use_bidirectional_attention is true, so the attention is bidirectional; transformers ignores this key of "
+                "%s models, and its attention is causal; set \"is_causal\" to false for bidirectional attention in both, or "
+                "remove use_bidirectional_attention for causal attention",
+                path, type);
+}
+
 int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_log *log, aoe_error *err) {
     static const char tokenizer[] = "tokenizer_config.json";
     const char *dir = f->base_dir && !aoei_entry_exists(f->dir, tokenizer) ? f->base_dir : f->dir;
     char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
     int rc = path ? aoei_json_keys_check(f->config_json, AOEI_KEYS_CONFIG, c->arch->model_type, path, log, err)
                   : aoei_fail_nomem(err, strlen(f->dir));
+    if (!rc)
+        warn_direction(f->config_json, c->arch->model_type, path, log);
     if (!rc && f->base_dir)
         rc = check_file(f->dir, AOEI_PEFT_CONFIG, AOEI_KEYS_ADAPTERS, NULL, log, err);
     if (!rc)

@@ -13,6 +13,7 @@
 #include "encoder/arch.h"
 #include "encoder/arch_registry.h"
 #include "base/json_keys.h"
+#include "modeldir/model_keys.h"
 
 static int n_warnings;
 static char last[1000]; /* last warning */
@@ -127,6 +128,36 @@ static void warns_about_keys_of_rotary_positions(void **state) {
         if (cases[i].warning)
             test_message(last, cases[i].warning);
         json_decref(root);
+    }
+}
+
+/* transformers obeys use_bidirectional_attention only in Gemma 3 models, and is_causal in all causal models. */
+static void warns_about_bidirectional_attention(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *keys;
+        int warnings;
+    } cases[] = {{"llama", "\"use_bidirectional_attention\": true", 1},
+                 {"mistral", "\"use_bidirectional_attention\": true", 1},
+                 {"ministral", "\"use_bidirectional_attention\": true", 1},
+                 {"qwen2", "\"use_bidirectional_attention\": true", 1},
+                 {"qwen3", "\"use_bidirectional_attention\": true, \"is_causal\": true", 1},
+                 {"qwen3", "\"use_bidirectional_attention\": true, \"is_causal\": false", 0},
+                 {"llama", "\"use_bidirectional_attention\": false", 0},
+                 {"gemma3_text", "\"use_bidirectional_attention\": true", 0}};
+    const aoei_log log = {.fn = on_log};
+    write_model();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[300];
+        snprintf(text, sizeof text, "{\"model_type\": \"%s\", %s}", cases[i].type, cases[i].keys);
+        aoei_model_files f = {.dir = test_dir, .config_json = json_loads(text, 0, NULL)};
+        const aoei_encoder_config c = {.arch = aoei_arch_find(cases[i].type)};
+        n_warnings = 0;
+        assert_int_equal(aoei_model_keys_check(&f, &c, &log, NULL), 0);
+        assert_int_equal(n_warnings, cases[i].warnings);
+        if (cases[i].warnings)
+            test_message(last, "config.json: use_bidirectional_attention is true");
+        json_decref(f.config_json);
     }
 }
 
@@ -263,9 +294,13 @@ static int end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(warns_about_unknown_keys),        cmocka_unit_test(warns_about_keys_of_rotary_positions),
-        cmocka_unit_test(warns_about_keys_of_tokenizers),  cmocka_unit_test(rejects_keys_that_change_embeddings),
-        cmocka_unit_test(rejects_files_without_an_object), cmocka_unit_test(knows_the_keys_of_architectures),
+        cmocka_unit_test(warns_about_unknown_keys),
+        cmocka_unit_test(warns_about_keys_of_rotary_positions),
+        cmocka_unit_test(warns_about_bidirectional_attention),
+        cmocka_unit_test(warns_about_keys_of_tokenizers),
+        cmocka_unit_test(rejects_keys_that_change_embeddings),
+        cmocka_unit_test(rejects_files_without_an_object),
+        cmocka_unit_test(knows_the_keys_of_architectures),
         cmocka_unit_test(reports_failed_allocations),
     };
     return cmocka_run_group_tests(tests, begin, end);
