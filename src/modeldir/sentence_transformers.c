@@ -553,15 +553,20 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
     return rc;
 }
 
+size_t aoei_sentence_transformers_positions(const aoei_encoder_config *c) {
+    const size_t max = c->arch->max_length(c);
+    return c->positions && c->positions < max ? c->positions : max;
+}
+
 /* Reads the maximum sequence length and do_lower_case from the first file in aoei_transformer_files that exists. If the maximum
- * sequence length is still not set, reads it from tokenizer_config.json. */
-static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
+ * sequence length is still not set, reads it from tokenizer_config.json; `positions` then limits it instead of `max`. */
+static int read_lengths(aoei_partial_settings *s, const char *dir, size_t max, size_t positions, aoe_error *err) {
     int present = 0, rc = 0;
     for (size_t i = 0; aoei_transformer_files[i] && !present && !rc; i++)
         rc = read_length_file(s, dir, aoei_transformer_files[i], "max_seq_length", max, &present, err);
     /* since version 5.4, and in directories of transformers, tokenizer_config.json contains the maximum sequence length */
     if (!rc && s->max_length == AOE_AUTO)
-        rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", max, &present, err);
+        rc = read_length_file(s, dir, "tokenizer_config.json", "model_max_length", positions, &present, err);
     return rc;
 }
 
@@ -594,8 +599,8 @@ static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_
 }
 
 /* Reads the lengths from the folder of the first module, Transformer or WordEmbeddings: `dir`, or a subfolder such as
- * 0_Transformer. */
-static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, aoe_error *err) {
+ * 0_Transformer. max, positions: see read_lengths. */
+static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, size_t positions, aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL, *folder = NULL;
     int rc = aoei_entry_exists(dir, "config.json") ? 0 : load_optional(&root, &path, dir, "modules.json", err);
@@ -604,7 +609,8 @@ static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, s
         rc = aoei_fail_nomem(err, strlen(dir));
     const char *from = folder ? folder : dir;
     if (!rc)
-        rc = (aoei_entry_exists(from, AOEI_WORDS_CONFIG) ? read_word_embeddings : read_lengths)(s, from, max, err);
+        rc = aoei_entry_exists(from, AOEI_WORDS_CONFIG) ? read_word_embeddings(s, from, max, err)
+                                                        : read_lengths(s, from, max, positions, err);
     json_decref(root);
     aoei_free(folder);
     aoei_free(path);
@@ -615,7 +621,7 @@ int aoei_sentence_transformers_lowercase(int *lowercase, const char *dir, aoe_er
     aoei_partial_settings s;
     aoei_partial_settings_init(&s);
     s.max_length = 1; /* is not read */
-    const int rc = read_transformer_lengths(&s, dir, 1, err);
+    const int rc = read_transformer_lengths(&s, dir, 1, 1, err);
     *lowercase = s.lowercase;
     aoei_partial_settings_free(&s);
     return rc;
@@ -690,6 +696,6 @@ int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, c
     if (!s->skip_modules)
         rc = is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c, err);
     if (!rc && !is_static && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))
-        rc = read_transformer_lengths(s, dir, c->arch->max_length(c), err);
+        rc = read_transformer_lengths(s, dir, c->arch->max_length(c), aoei_sentence_transformers_positions(c), err);
     return rc ? rc : read_model_config(s, dir, err);
 }

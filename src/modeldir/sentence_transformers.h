@@ -12,6 +12,9 @@
  * that are already set are not checked. Unless s->skip_modules is 1, a model with a module that is not supported is rejected.
  * Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, const aoei_encoder_config *c, aoe_error *err);
+/* Returns the maximum sequence length of sentence-transformers if max_seq_length is not set: max_position_embeddings, without
+ * the positions that rope scaling adds. */
+size_t aoei_sentence_transformers_positions(const aoei_encoder_config *c);
 /* Sets *lowercase to "do_lower_case" of the sentence-transformers files in `dir`: 0, 1 or, if the key is missing, AOE_AUTO.
  * Errors: as above. */
 int aoei_sentence_transformers_lowercase(int *lowercase, const char *dir, aoe_error *err);

@@ -122,7 +122,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
                                                          : "default",
         .max_length = st.max_length != AOE_AUTO ? st.max_length
                       : c->arch->default_length ? c->arch->default_length
-                                                : c->arch->max_length(c),
+                                                : aoei_sentence_transformers_positions(c),
         .max_length_from = st.max_length != AOE_AUTO ? st.max_length_from : "default",
         .prompt = st.prompt,
         .prompts = st.prompts,

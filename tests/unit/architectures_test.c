@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "encoder/arch.h"
 #include "encoder/slots.h"
+#include "modeldir/sentence_transformers.h"
 #include "model/model.h"
 #include "model/open.h"
 #include "model/save.h"
@@ -110,7 +111,7 @@ static void saves_and_opens(void **state) {
             aoe_model *m = test_model_open(ctx, from, NULL);
             assert_string_equal(m->files.prefix, prefixed ? kinds[kind].prefix : "");
             assert_int_equal(m->settings.pooling, m->config.arch->default_pooling);
-            assert_int_equal(m->settings.max_length, m->config.arch->max_length(&m->config));
+            assert_int_equal(m->settings.max_length, aoei_sentence_transformers_positions(&m->config));
             const vectors before = embed(m);
             if (aoei_model_save(m, to, NULL, &err))
                 fail_msg("%s", err.message);

@@ -10,6 +10,8 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "encoder/arch.h"
+#include "encoder/arch_registry.h"
 #include "modeldir/settings.h"
 #include "modeldir/settings_read.h"
 #include "modeldir/safetensors_writer.h"
@@ -558,6 +560,35 @@ static void reads_max_length_from_every_file_name(void **state) {
     }
 }
 
+/* Linear RoPE scaling increases the number of positions. sentence-transformers uses the additional positions only if
+ * max_seq_length is set. */
+static void positions_of_rope_scaling_need_max_seq_length(void **state) {
+    (void)state;
+    char *dir = test_dir_create();
+    aoe_model_options o;
+    aoei_encoder_config c = {.arch = aoei_arch_find("llama"), .hidden = 8, .layers = 1, .heads = 2, .positions = 10};
+    aoei_settings s;
+    json_t *record;
+    static const struct {
+        const char *name, *text;
+        size_t max_length;
+    } cases[] = {{"special_tokens_map.json", "{}", 10},
+                 {"tokenizer_config.json", "{\"model_max_length\": 500}", 10},
+                 {"tokenizer_config.json", "{\"model_max_length\": 7}", 7},
+                 {"sentence_bert_config.json", "{\"max_seq_length\": 15}", 15},
+                 {"sentence_bert_config.json", "{\"max_seq_length\": 500}", 20}};
+    c.rope = (aoei_rope){.theta = 10000, .scaling = AOEI_ROPE_LINEAR, .factor = 2, .positions = 10};
+    aoe_model_options_defaults(&o);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put(dir, cases[i].name, cases[i].text);
+        assert_int_equal(aoei_settings_read(&s, &record, dir, &c, &o, NULL), 0);
+        assert_int_equal(s.max_length, cases[i].max_length);
+        aoei_settings_free(&s);
+        json_decref(record);
+    }
+    test_dir_remove(dir);
+}
+
 static void reads_prompts(void **state) {
     (void)state;
     static const struct {
@@ -616,6 +647,7 @@ int main(void) {
         cmocka_unit_test(finds_a_dense_layer),
         cmocka_unit_test(checks_the_transformer_module),
         cmocka_unit_test(reads_max_length_from_every_file_name),
+        cmocka_unit_test(positions_of_rope_scaling_need_max_seq_length),
         cmocka_unit_test(reads_prompts),
         cmocka_unit_test(names_limits_of_sentence_transformers),
     };
