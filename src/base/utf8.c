@@ -34,6 +34,20 @@ static size_t sequence(unsigned char first, unsigned char *low, unsigned char *h
     return 0;
 }
 
+size_t aoei_utf8_chars(const char *s, size_t len) {
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)s[i] & 0xC0) != 0x80;
+    return n;
+}
+
+size_t aoei_utf8_prefix(const char *s, size_t len, size_t n) {
+    for (size_t i = 0; i < len; i++)
+        if (((unsigned char)s[i] & 0xC0) != 0x80 && !n--)
+            return i;
+    return len;
+}
+
 size_t aoei_utf8_decode(const char *s, size_t len, uint32_t *cp) {
     const unsigned char *p = (const unsigned char *)s;
     unsigned char low, high;

@@ -13,6 +13,10 @@ size_t aoei_utf8_valid(const char *s, size_t len);
  * Returns "UTF-16" or "UTF-32" (with byte order mark), "UTF-16LE", "UTF-16BE", "UTF-32LE" or "UTF-32BE", which are the names
  * that iconv uses, or NULL if the text probably has another encoding. */
 const char *aoei_utf_name(const char *s, size_t len);
+/* Returns the number of code points of a valid text. */
+size_t aoei_utf8_chars(const char *s, size_t len);
+/* Returns the number of bytes of the first n code points of a valid text, or len if the text has fewer. */
+size_t aoei_utf8_prefix(const char *s, size_t len, size_t n);
 /* Decodes the code point at s (len > 0) into *cp. Returns its length in bytes (1 to 4), or 0 if it is invalid. */
 size_t aoei_utf8_decode(const char *s, size_t len, uint32_t *cp);
 /* Encodes cp into out[4]. Returns the number of bytes (1 to 4), or 0 for surrogates and values above U+10FFFF. */

@@ -96,6 +96,7 @@ struct aoei_arch {
     unsigned poolings;           /* set of supported poolings, combined from AOEI_POOLING_BIT */
     aoe_pooling default_pooling; /* pooling of models whose directory does not specify a pooling */
     int plain_tokens;            /* 1: no special tokens are added to texts, and unknown tokens are dropped */
+    int truncates_end;           /* 1: long texts are truncated after special tokens were added, which removes the last ones */
     int keeps_unknown;           /* 1: unknown tokens are not dropped, although plain_tokens is 1 */
     int allows_no_tokens;        /* 1: a text may have no tokens; its embedding is then the zero vector */
     int auto_float32;      /* 1: AOE_DTYPE_AUTO means float32, because the encoder has no matmuls that bf16 would make faster */

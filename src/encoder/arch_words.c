@@ -79,6 +79,7 @@ const aoei_arch aoei_arch_words = {
     .poolings = AOEI_TOKEN_POOLINGS,
     .default_pooling = AOE_POOLING_LAST_AVG,
     .allows_no_tokens = 1,
+    .truncates_end = 1,
     .auto_float32 = 1,
     .library = AOEI_LIBRARY_SENTENCE_TRANSFORMERS,
 };

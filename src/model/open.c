@@ -104,9 +104,10 @@ static int find_mask(aoe_model *m, aoe_error *err) {
 static int check_length(const aoe_model *m, aoe_error *err) {
     const aoei_settings *s = &m->settings;
     const size_t special = m->tokenizer ? m->tokenizer->post.n_before + m->tokenizer->post.n_after : 0;
-    if (!strcmp(s->max_length_from, "option") || m->config.arch->plain_tokens || !special || s->max_length > special)
+    if (!strcmp(s->max_length_from, "option") || m->config.arch->plain_tokens || m->config.arch->truncates_end || !special ||
+        s->max_length > special)
         return AOE_OK;
-    const int given = strcmp(s->max_length_from, "default") != 0;
+    const int given = strcmp(s->max_length_from, "default") != 0 && s->max_length < m->config.arch->max_length(&m->config);
     return aoei_fail(err, AOE_EFORMAT,
                      "%s: the maximum sequence length is %zu (from %s), but must be larger than the number of special tokens, "
                      "%zu; correct the value, or set options.max_length",

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "encoder/arch.h"
 #include "model/reranker_template.h"
 #include "nn/batch.h"
@@ -40,6 +41,8 @@ typedef struct job {
     int32_t mask;      /* id of the token that every text must contain exactly once (mask pooling); -1: there is none */
     int may_be_empty;  /* 1: a text may have no tokens */
     size_t max_length; /* maximum number of tokens of a chunk if texts are not truncated; 0 if texts are truncated */
+    size_t max_chars;  /* number of characters to which a text is truncated before it is tokenized; 0: not truncated there */
+    size_t max_end;    /* number of tokens to which the end of a tokenized text is truncated; 0: not truncated there */
     aoei_affix_lengths *affixes; /* [n] numbers of prompt and special tokens of each text, set by the tasks, borrowed; NULL if
                                     texts are truncated */
     size_t *lengths;             /* [n] number of tokens of each text, set by the tasks, owned */
@@ -95,11 +98,46 @@ static int check_mask(const job *j, size_t i, const aoe_ids *ids, aoe_error *err
                               divided ? " and in every chunk" : "", n ? ", and remove the token from the text" : "");
 }
 
+/* Returns the median number of characters of the tokens, rounded down. */
+static size_t median_token_length(const aoe_tokenizer *t) {
+    enum { LONGEST = 255 };
+    size_t count[LONGEST + 1] = {0}, n = 0, below = 0, sum = 0;
+    for (size_t id = 0; id < aoe_tokenizer_vocab_size(t); id++) {
+        const aoe_text token = aoe_tokenizer_token(t, (int32_t)id);
+        const size_t chars = token.data ? aoei_utf8_chars(token.data, token.len) : 0;
+        if (token.data)
+            count[chars < LONGEST ? chars : LONGEST]++;
+        n += token.data != NULL;
+    }
+    for (size_t chars = 0; chars <= LONGEST && n; chars++) {
+        const size_t up_to = below + count[chars];
+        sum += (below <= (n - 1) / 2 && (n - 1) / 2 < up_to ? chars : 0) + (below <= n / 2 && n / 2 < up_to ? chars : 0);
+        below = up_to;
+    }
+    return sum / 2;
+}
+
+/* Returns the number of characters to which Model2Vec truncates texts before it tokenizes them: the maximum sequence length
+ * times the median length of the tokens. Returns 0 if no text can be longer. */
+static size_t max_characters(const aoe_model *m, const aoe_text *texts, size_t n) {
+    const size_t max = m->settings.max_length;
+    if (m->config.arch->library != AOEI_LIBRARY_MODEL2VEC || !m->tokenizer)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (texts[i].len > max)
+            return max * median_token_length(m->tokenizer);
+    return 0;
+}
+
 /* Tokenizes text or pair i and appends its tokens to c, the result of the task. `ids` is a buffer that is used for all texts of
  * the task. */
 static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
-    const aoe_text text = j->texts[i], second = j->second ? j->second[i] : (aoe_text){0};
+    const aoe_text second = j->second ? j->second[i] : (aoe_text){0};
+    aoe_text text = j->texts[i];
     const aoe_encode_options *o = &j->o[j->prompt_index && j->prompt_index[i]];
+    const size_t len = j->max_chars ? aoei_utf8_prefix(text.data, text.len, j->max_chars) : text.len;
+    const int cut = len < text.len;
+    text.len = len;
     int code = j->second && j->template
                    ? aoei_reranker_template_encode(j->template, j->model->tokenizer, text, second, o, ids, &c->error)
                : j->second  ? aoe_tokenizer_encode_pair(j->model->tokenizer, text, second, o, ids, &c->error)
@@ -108,6 +146,10 @@ static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
                             : aoe_tokenizer_encode(j->model->tokenizer, text, o, ids, &c->error);
     if (code)
         return code;
+    if (j->max_end && ids->n > j->max_end) {
+        ids->n = j->max_end;
+        ids->truncated = 1;
+    }
     if (j->affixes && ids->n > j->max_length && j->affixes[i].prefix + j->affixes[i].suffix >= j->max_length)
         return aoei_fail(&c->error, AOE_EARG,
                          "options.max_length is %zu, but prompt and special tokens alone have %zu tokens; increase it",
@@ -120,7 +162,7 @@ static int encode_one(const job *j, block *c, size_t i, aoe_ids *ids) {
         if (ids->id[t] < 0 || (size_t)ids->id[t] >= j->model->config.vocab)
             return fail_token(j->model, ids->id[t], &c->error);
     j->lengths[i] = ids->n;
-    j->truncated[i] = (uint8_t)(ids->truncated != 0);
+    j->truncated[i] = (uint8_t)(ids->truncated != 0 || cut);
     return append_ids(j, c, ids);
 }
 
@@ -276,6 +318,8 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
              .mask = !second && s->pooling == AOE_POOLING_MASK ? m->config.mask_id : -1,
              .may_be_empty = flags & MAY_BE_EMPTY};
     j.max_length = flags & COMPLETE ? s->max_length : 0;
+    j.max_chars = flags & COMPLETE ? 0 : max_characters(m, texts, n);
+    j.max_end = m->config.arch->truncates_end && !(flags & COMPLETE) ? s->max_length : 0;
     aoei_reranker_template template = {{0}, {0}};
     int code = AOE_OK;
     memset(out, 0, sizeof *out);
@@ -288,7 +332,7 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
     for (size_t i = 0; i < 2 && !code; i++) {
         const char *prompt = prompts[i] ? prompts[i] : s->prompt;
         j.o[i] = (aoe_encode_options){.struct_size = sizeof(aoe_encode_options),
-                                      .max_length = flags & COMPLETE ? 0 : s->max_length,
+                                      .max_length = flags & COMPLETE || j.max_end ? 0 : s->max_length,
                                       .prompt = *prompt ? prompt : NULL,
                                       .lowercase = s->lowercase,
                                       .no_special_tokens = plain,

@@ -69,13 +69,6 @@ int aoei_wordpiece_trainer_create(aoei_wordpiece_trainer **out, const aoei_wordp
     return rc;
 }
 
-static size_t count_chars(const char *s, size_t len) {
-    size_t n = 0;
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)s[i] & 0xC0) != 0x80;
-    return n;
-}
-
 int aoei_wordpiece_trainer_add(aoei_wordpiece_trainer *tr, const char *data, size_t len, aoe_error *err) {
     size_t bad = len ? aoei_utf8_valid(data, len) : 0, pos = 0;
     aoei_words words;
@@ -89,7 +82,8 @@ int aoei_wordpiece_trainer_add(aoei_wordpiece_trainer *tr, const char *data, siz
         for (size_t i = 0; i < words.n && !rc; i++) {
             const char *word = s + words.start[i];
             const size_t bytes = words.end[i] - words.start[i];
-            if (bytes <= MAX_WORD_CHARS || (bytes <= (size_t)MAX_WORD_CHARS * 4 && count_chars(word, bytes) <= MAX_WORD_CHARS))
+            if (bytes <= MAX_WORD_CHARS ||
+                (bytes <= (size_t)MAX_WORD_CHARS * 4 && aoei_utf8_chars(word, bytes) <= MAX_WORD_CHARS))
                 rc = aoei_word_counts_add(&tr->words, word, bytes, err);
         }
     }

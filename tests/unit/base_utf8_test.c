@@ -110,12 +110,20 @@ static void test_against_utf8proc(void **state) {
                 }
 }
 
+static void test_characters(void **state) {
+    (void)state;
+    static const char text[] = "a\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80z"; /* 1, 2, 3, 4 and 1 bytes */
+    static const size_t prefix[] = {0, 1, 3, 6, 10, 11, 11};
+    assert_int_equal(aoei_utf8_chars(text, strlen(text)), 5);
+    assert_int_equal(aoei_utf8_chars("", 0), 0);
+    for (size_t n = 0; n < sizeof prefix / sizeof *prefix; n++)
+        assert_int_equal(aoei_utf8_prefix(text, strlen(text), n), prefix[n]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_code_point),
-        cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_valid),
-        cmocka_unit_test(test_against_utf8proc),
+        cmocka_unit_test(test_every_code_point), cmocka_unit_test(test_invalid),    cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_against_utf8proc), cmocka_unit_test(test_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

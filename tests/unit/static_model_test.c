@@ -238,7 +238,8 @@ static void computes_in_bf16(void **state) {
 }
 
 /* Tests truncation to max_length. Unknown tokens are dropped before the truncation, so they are not counted. The tokens of a
- * prompt are counted. */
+ * prompt are counted. As in Model2Vec, the text is first truncated to 3 max_length characters, because the median length of the
+ * tokens is 3. */
 static void truncates_after_dropping(void **state) {
     (void)state;
     static const struct {
@@ -247,11 +248,14 @@ static void truncates_after_dropping(void **state) {
         int32_t id[3];
         int truncated;
     } truncations[] = {
-        {"bird the bird cat bird bird dog", NULL, 2, 2, {THE, CAT}, 1},
-        {"bird the bird cat bird bird", NULL, 2, 2, {THE, CAT}, 0},
-        {"bird the [UNK] bird [UNK] cat", NULL, 2, 2, {THE, CAT}, 0},
-        {"bird cat dog", "the {text} bird", 2, 2, {THE, CAT}, 1},
-        {"bird cat dog", "the {text} bird", 3, 3, {THE, CAT, DOG}, 0},
+        {"x,x,x,", NULL, 2, 2, {COMMA, COMMA}, 1},
+        {"x,x,xx", NULL, 2, 2, {COMMA, COMMA}, 0},
+        {"[UNK],cat", NULL, 3, 2, {COMMA, CAT}, 0},
+        {"xx,cat", NULL, 2, 2, {COMMA, CAT}, 0},
+        {"xxx,cat", NULL, 2, 1, {COMMA}, 1},                      /* the first 6 characters are "xxx,ca" */
+        {"\xc3\xa9\xc3\xa9\xc3\xa9,cat", NULL, 2, 1, {COMMA}, 1}, /* characters of two bytes */
+        {",,", "the {text} bird", 2, 2, {THE, COMMA}, 1},
+        {"cat dog", "the {text} bird", 3, 3, {THE, CAT, DOG}, 0},
         {"[CLS] the", NULL, 3, 2, {CLS, THE}, 0}, /* a special token that is part of the text is kept */
         {"", "the {text}", 3, 1, {THE}, 0},
     };
