@@ -119,12 +119,11 @@ static void set_scale(aoei_encoder_config *c) {
 static int read_deberta(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     int biased = 1, rc;
     if ((rc = aoei_bert_read_sizes(c, config, file, err)) ||
-        (rc = aoei_json_size(config, "attention_head_size", &c->head_dim, file, err)) ||
+        (rc = aoei_key_head_dim(c, config, "attention_head_size", file, err)) ||
         (rc = aoei_json_bool(config, "position_biased_input", &biased, file, err)) ||
         (rc = check_variants(c, config, file, err)) || (rc = read_relative(c, config, file, err)))
         return rc;
     c->no_position_table = !biased;
-    c->head_dim = c->heads && c->hidden % c->heads == 0 && c->head_dim == c->hidden / c->heads ? 0 : c->head_dim;
     set_scale(c);
     return 0;
 }

@@ -95,7 +95,7 @@ static int read_scores(aoei_encoder_config *c, const json_t *config, const char 
         return rc;
     if (!(scalar > 0))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"query_pre_attn_scalar\" is %g; it must be above 0", file, scalar);
-    if (cap != 0)
+    if (json_is_number(json_object_get(config, "attn_logit_softcapping")))
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: attn_logit_softcapping %g is not supported (supported: null)", file, cap);
     c->attention_scale = 1 / sqrt(scalar);
     return 0;

@@ -33,6 +33,16 @@ static const struct {
 
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
+int aoei_key_head_dim(aoei_encoder_config *c, const json_t *config, const char *key, const char *file, aoe_error *err) {
+    const size_t even = c->heads && c->hidden % c->heads == 0 ? c->hidden / c->heads : 0, missing = (size_t)-1;
+    size_t dim = missing;
+    const int rc = aoei_json_size(config, key, &dim, file, err);
+    if (!rc && !dim)
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is 0; it must be at least 1", file, key);
+    c->head_dim = dim == missing || dim == even ? 0 : dim;
+    return rc;
+}
+
 const char *aoei_activation_name(aoei_activation a) {
     for (size_t i = 0; i < ACTIVATIONS; i++)
         if (activations[i].activation == a)

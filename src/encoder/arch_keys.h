@@ -17,6 +17,9 @@ int aoei_key_activation(aoei_encoder_config *c, const json_t *config, const char
 int aoei_key_activation_of(aoei_encoder_config *c, const json_t *config, const char *key, const char *file, aoe_error *err);
 /* Reads the key embedding_size into *out and checks its range. If the key is missing, *out is unchanged. */
 int aoei_key_embedding_size(size_t *out, const json_t *config, const char *file, aoe_error *err);
+/* Reads the size of a head from the key `key` into c->head_dim, which becomes 0 if the key is missing or if the size is
+ * c->hidden / c->heads. */
+int aoei_key_head_dim(aoei_encoder_config *c, const json_t *config, const char *key, const char *file, aoe_error *err);
 /* Returns the value of hidden_act for an activation; static storage. */
 const char *aoei_activation_name(aoei_activation a);
 /* Checks a string option that aoe supports with only one value, `value`. A missing key is accepted. */

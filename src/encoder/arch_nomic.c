@@ -165,15 +165,12 @@ static int read_published(aoei_encoder_config *c, const json_t *config, const ch
 
 static int read_nomic(aoei_encoder_config *c, const json_t *config, const char *file, aoe_error *err) {
     const json_t *published = json_object_get(config, "n_embd");
-    size_t dim = 0;
     int rc;
     if (published && !json_is_null(published))
         return read_published(c, config, file, err);
-    if ((rc = aoei_bert_read_sizes(c, config, file, err)) || (rc = aoei_llama_read_rope(c, config, file, err)) ||
-        (rc = aoei_json_size(config, "head_dim", &dim, file, err)))
+    if ((rc = aoei_bert_read_sizes(c, config, file, err)) || (rc = aoei_llama_read_rope(c, config, file, err)))
         return rc;
-    c->head_dim = c->heads && c->hidden % c->heads == 0 && dim == c->hidden / c->heads ? 0 : dim;
-    return 0;
+    return aoei_key_head_dim(c, config, "head_dim", file, err);
 }
 
 static int write_nomic(const aoei_encoder_config *c, json_t *config) {
