@@ -264,21 +264,35 @@ static int add_named(aoe_tokenizer *t, const json_t *config, const char *file, a
     return rc;
 }
 
-/* Adds the named special tokens, the lists of special tokens, which may be objects whose values are tokens, and the special
- * tokens of models of several modalities. */
+/* Adds the special tokens under the keys that contain several of them: lists of tokens, and objects whose values are tokens. */
+static int add_lists(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
+    static const struct {
+        const char *key;
+        int may_be_list;
+    } keys[] = {{"additional_special_tokens", 1}, {"extra_special_tokens", 1}, {"model_specific_special_tokens", 0}};
+    static const aoei_added_flags special = {.special = 1};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !rc; i++) {
+        json_t *list = json_object_get(config, keys[i].key), *v;
+        const char *name;
+        if (list && !json_is_null(list) && !json_is_object(list) && !(json_is_array(list) && keys[i].may_be_list))
+            return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" is not %s an object whose values are tokens; correct or remove it",
+                             file, keys[i].key, keys[i].may_be_list ? "a list of tokens or" : "null or");
+        for (size_t k = 0; k < json_array_size(list) && !rc; k++)
+            rc = add_value(t, json_array_get(list, k), keys[i].key, special, file, err);
+        json_object_foreach(list, name, v) rc = rc ? rc : add_value(t, v, keys[i].key, special, file, err);
+    }
+    return rc;
+}
+
+/* Adds the named special tokens, the lists of special tokens, and the special tokens of models of several modalities. */
 static int add_specials(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
-    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens"};
     static const char *const others[] = {"image_token", "boi_token", "eoi_token",  "audio_token",
                                          "boa_token",   "eoa_token", "video_token"};
     static const aoei_added_flags special = {.special = 1};
     int rc = add_named(t, config, file, err);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        json_t *list = json_object_get(config, lists[i]), *v;
-        const char *name;
-        for (size_t k = 0; i < 2 && k < json_array_size(list) && !rc; k++)
-            rc = add_value(t, json_array_get(list, k), lists[i], special, file, err);
-        json_object_foreach(list, name, v) rc = rc ? rc : add_value(t, v, lists[i], special, file, err);
-    }
+    if (!rc)
+        rc = add_lists(t, config, file, err);
     for (size_t i = 0; i < sizeof others / sizeof *others && !rc; i++) {
         const json_t *v = json_object_get(config, others[i]);
         if (json_is_string(v) || json_is_object(v))

@@ -124,6 +124,26 @@ static void adds_tokens(void **state) {
     free(json);
 }
 
+static void rejects_lists_of_other_types(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *fragment;
+    } cases[] = {
+        {"{\"additional_special_tokens\": \"[M]\"}", "\"additional_special_tokens\" is not a list of tokens or an object"},
+        {"{\"extra_special_tokens\": false}", "\"extra_special_tokens\" is not a list of tokens or an object"},
+        {"{\"model_specific_special_tokens\": [\"[M]\"]}", "\"model_specific_special_tokens\" is not null or an object"},
+    };
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b"});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aoe_tokenizer *t;
+        aoe_error err = {0};
+        assert_int_equal(open_files(&t, json, cases[i].config, &err), AOE_EFORMAT);
+        if (!strstr(err.message, cases[i].fragment))
+            fail_msg("expected a message with \"%s\", found \"%s\"", cases[i].fragment, err.message);
+    }
+    free(json);
+}
+
 static void rejects_classes_and_empty_tokens(void **state) {
     (void)state;
     static const struct {
@@ -275,17 +295,12 @@ static void adds_tokens_of_the_older_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obeys_bert_settings),
-        cmocka_unit_test(obeys_prefixes),
-        cmocka_unit_test(obeys_lowercase_in_sequences),
-        cmocka_unit_test(adds_tokens),
-        cmocka_unit_test(rejects_classes_and_empty_tokens),
-        cmocka_unit_test(truncates_at_the_start),
-        cmocka_unit_test(passes_token_types),
-        cmocka_unit_test(adds_tokens_of_the_older_file),
-        cmocka_unit_test(obeys_split_by_punct),
-        cmocka_unit_test(obeys_special_tokens),
-        cmocka_unit_test(obeys_the_map_of_special_tokens),
+        cmocka_unit_test(obeys_bert_settings),           cmocka_unit_test(obeys_prefixes),
+        cmocka_unit_test(obeys_lowercase_in_sequences),  cmocka_unit_test(adds_tokens),
+        cmocka_unit_test(rejects_lists_of_other_types),  cmocka_unit_test(rejects_classes_and_empty_tokens),
+        cmocka_unit_test(truncates_at_the_start),        cmocka_unit_test(passes_token_types),
+        cmocka_unit_test(adds_tokens_of_the_older_file), cmocka_unit_test(obeys_split_by_punct),
+        cmocka_unit_test(obeys_special_tokens),          cmocka_unit_test(obeys_the_map_of_special_tokens),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
