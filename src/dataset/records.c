@@ -36,12 +36,14 @@ static int select_columns(aoei_sheet *s, const char *columns, aoe_error *err) {
     return rc;
 }
 
-/* Returns the index of the label column. In labeled pairs, this is the column with the role label. If no kind of examples was
- * detected, it is a column named label, score, similarity or gold_label that is not a text column. Returns the number of
- * columns if there is no label column. */
-static size_t label_column(const aoei_sheet *s) {
+/* Returns the index of the label column. In labeled pairs, this is the column with the role label. If no kind of
+ * examples was detected, it is a column named label, score, similarity or gold_label that is not a text column. Otherwise, in
+ * tables with several text columns, it is the first other column that looks like labels. Returns the number of columns if there
+ * is no label column. */
+static size_t label_column(const aoei_sheet *s, const char *columns) {
     static const char *const names[] = {"label", "score", "similarity", "gold_label"};
     const aoei_table *t = s->table;
+    size_t found;
     if (s->kind == AOE_EXAMPLES_PAIRS)
         return aoei_table_selected_index(t, 2);
     for (size_t i = 0; s->kind == AOE_EXAMPLES_TEXTS && i < sizeof names / sizeof *names; i++) {
@@ -53,12 +55,12 @@ static size_t label_column(const aoei_sheet *s) {
         if (k == s->texts)
             return c;
     }
-    return aoei_table_columns(t);
+    return s->texts > 1 && aoei_columns_find_label(t, columns, &found) ? found : aoei_table_columns(t);
 }
 
-static int select_all(aoei_sheet *s, const char *group, aoe_error *err) {
+static int select_all(aoei_sheet *s, const char *columns, const char *group, aoe_error *err) {
     const aoei_table *t = s->table;
-    const size_t label = label_column(s);
+    const size_t label = label_column(s, columns);
     size_t n = s->texts, grouped = 0;
     if (group && !aoei_columns_find(t, aoe_text_of(group), &grouped)) {
         char excerpt[AOEI_EXCERPT], problem[AOEI_EXCERPT + 32];
@@ -107,7 +109,7 @@ int aoei_sheet_open(aoei_sheet *s, const char *path, const aoe_table_options *o,
     int rc = aoei_table_open(&s->table, path, o, err);
     if (!rc)
         rc = select_columns(s, o->columns, err);
-    rc = rc ? rc : select_all(s, group, err);
+    rc = rc ? rc : select_all(s, o->columns, group, err);
     return rc ? rc : log_columns(s, err);
 }
 

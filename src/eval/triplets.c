@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/path.h"
+#include "table/columns.h"
 #include "table/examples.h"
 #include "eval/cosines.h"
 
@@ -52,7 +53,8 @@ static int load(input *in, const aoei_eval_model *e, const char *const *paths, s
     int rc = aoei_table_open(&t, paths[i], &table, err);
     if (rc)
         return rc;
-    rc = aoei_examples_read(&in->examples, t, AOE_EXAMPLES_TRIPLETS, 0, &table, err);
+    rc = aoei_columns_check_used(t, AOE_EXAMPLES_TRIPLETS, table.columns, err);
+    rc = rc ? rc : aoei_examples_read(&in->examples, t, AOE_EXAMPLES_TRIPLETS, 0, &table, err);
     aoei_table_close(t);
     if (rc)
         return rc;

@@ -67,13 +67,21 @@ int aoei_is_negatives_list(aoe_text name) {
     return is_one_of(name, names);
 }
 
-/* Sets *word to the next word of the rest of a name, and removes it from the rest. Words are separated by separators. Returns 0
- * if there is none. */
+static int is_lower(char c) {
+    return c >= 'a' && c <= 'z';
+}
+
+static int is_upper(char c) {
+    return c >= 'A' && c <= 'Z';
+}
+
+/* Sets *word to the next word of the rest of a name, and removes it from the rest. A word ends before a separator, and before
+ * an uppercase letter that follows a lowercase letter, as in isDuplicate. Returns 0 if there is none. */
 static int next_word(aoe_text *rest, aoe_text *word) {
     while (rest->len && is_separator(*rest->data))
         *rest = skip(*rest, 1);
     size_t n = 0;
-    while (n < rest->len && !is_separator(rest->data[n]))
+    while (n < rest->len && !is_separator(rest->data[n]) && !(n && is_lower(rest->data[n - 1]) && is_upper(rest->data[n])))
         n++;
     *word = (aoe_text){rest->data, n};
     *rest = skip(*rest, n);
@@ -92,13 +100,18 @@ static int has_word(aoe_text name, const char *const *words, aoe_text *last) {
 static const char *const negative_words[] = {"neg", "negs", "negative", "negatives", NULL};
 
 int aoei_looks_like_label(aoe_text name) {
-    static const char *const endings[] = {"label",        "labels",    "score",  "scores",  "similarity",
-                                          "similarities", "relevance", "rating", "ratings", NULL};
+    static const char *const endings[] = {"label", "labels",  "score",       "scores",    "similarity", "similarities",
+                                          "sim",   "cosine",  "relatedness", "relevance", "rating",     "ratings",
+                                          "grade", "grades",  "judgment",    "judgments", "judgement",  "judgements",
+                                          "class", "classes", "target",      "targets",   NULL};
+    static const char *const relations[] = {"duplicate",  "paraphrase", "similar", "relevant", "related",
+                                            "equivalent", "match",      "same",    NULL}; /* last word of is_NAME */
     static const char *const texts[] = {"pos",       "positive", "positives", "neg",   "negs",  "negative",
                                         "negatives", "query",    "id",        "text1", "text2", NULL};
-    aoe_text last;
-    const int of_text = has_word(name, texts, &last);
-    return !of_text && is_one_of(last, endings);
+    aoe_text rest = name, first, last;
+    if (has_word(name, texts, &last))
+        return 0;
+    return is_one_of(last, endings) || (next_word(&rest, &first) && equals(first, "is") && is_one_of(last, relations));
 }
 
 int aoei_looks_like_negative(aoe_text name) {

@@ -423,11 +423,9 @@ static int is_informative(aoe_text column, const char *columns) {
     return aoei_looks_like_label(column) || (aoei_looks_like_negative(column) && !given_name(columns, "negative", 0, &name));
 }
 
-int aoei_columns_detect_used(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {
-    int rc = aoei_columns_detect(kind, t, columns, err);
-    if (rc || (*kind != AOE_EXAMPLES_POSITIVES && *kind != AOE_EXAMPLES_TRIPLETS))
-        return rc;
-    if ((rc = aoei_columns_select(t, *kind, columns, err)))
+int aoei_columns_check_used(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err) {
+    const int rc = aoei_columns_select(t, kind, columns, err);
+    if (rc || (kind != AOE_EXAMPLES_POSITIVES && kind != AOE_EXAMPLES_TRIPLETS))
         return rc;
     aoei_table_reject_keys(t, is_informative, columns);
     for (size_t i = 0; i < aoei_table_columns(t); i++) {
@@ -441,7 +439,7 @@ int aoei_columns_detect_used(aoe_example_kind *kind, aoei_table *t, const char *
                              "%s: the column '%s' seems to contain negatives, but its name is not recognized; set "
                              "options.columns to negative=%s, or to ignore=%s if it is not to be used",
                              aoei_table_name(t), name, name, name);
-        if (*kind == AOE_EXAMPLES_TRIPLETS)
+        if (kind == AOE_EXAMPLES_TRIPLETS)
             return aoei_fail(err, AOE_EFORMAT,
                              "%s: the column '%s' seems to contain labels or scores, which triplets do not have; set "
                              "options.columns to ignore=%s if it is not to be used",
@@ -450,6 +448,22 @@ int aoei_columns_detect_used(aoe_example_kind *kind, aoei_table *t, const char *
                          "%s: the column '%s' seems to contain labels or scores; set options.columns to label=%s for labeled "
                          "pairs, or to ignore=%s if it is not to be used",
                          aoei_table_name(t), name, name, name);
+    }
+    return 0;
+}
+
+int aoei_columns_detect_used(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {
+    const int rc = aoei_columns_detect(kind, t, columns, err);
+    return rc ? rc : aoei_columns_check_used(t, *kind, columns, err);
+}
+
+int aoei_columns_find_label(const aoei_table *t, const char *columns, size_t *index) {
+    for (size_t i = 0; i < aoei_table_columns(t); i++) {
+        const aoe_text column = aoei_table_column(t, i);
+        if (!is_selected(t, i) && aoei_looks_like_label(column) && !is_ignored(column, columns)) {
+            *index = i;
+            return 1;
+        }
     }
     return 0;
 }

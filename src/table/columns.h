@@ -28,10 +28,16 @@ int aoei_columns_select_pair(aoei_table *t, const char *columns, aoe_error *err)
  * triplets. Errors: AOE_EFORMAT if t does not have all columns of any of these kinds. */
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err);
 
-/* Detects the kind as aoei_columns_detect does. If the kind is positives or triplets, and a column that is not used looks like
- * labels, scores or negatives (column_names.h), also fails with AOE_EFORMAT. A column that `columns` ignores (ignore=NAME) is
- * accepted. The keys of a .jsonl file that appear only after its first row are checked while the rows are read. */
+/* Selects the columns of t for a kind of examples, as aoei_columns_select does. If the kind is positives or triplets, and a
+ * column that is not used looks like labels, scores or negatives (column_names.h), fails with AOE_EFORMAT. A column that
+ * `columns` ignores (ignore=NAME) is accepted. The keys of a .jsonl file that appear only after its first row are checked while
+ * the rows are read. Call this function unless the user selected the kind of examples explicitly. */
+int aoei_columns_check_used(aoei_table *t, aoe_example_kind kind, const char *columns, aoe_error *err);
+/* Detects the kind as aoei_columns_detect does, and then calls aoei_columns_check_used. */
 int aoei_columns_detect_used(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err);
+/* Sets *index to the first column of t that is not selected and looks like labels or scores, unless `columns` ignores it.
+ * Returns 0 if there is none. */
+int aoei_columns_find_label(const aoei_table *t, const char *columns, size_t *index);
 /* Logs, for the log of the table's options, which columns of t are used for which role, and which columns are not used. A .txt
  * file has no columns and is not logged. Call this function once per table, after its columns are selected. roles: [n] name of
  * the role of each selected column; the last name also applies to further columns. */

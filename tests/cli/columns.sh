@@ -49,7 +49,7 @@ result() {
         cat err
     fi
 }
-for kind in none label score teacher_score nli; do
+for kind in none label score teacher_score is_duplicate nli; do
     for texts in pair positive triplet tuple; do
         table $texts $kind
         f=$texts-$kind.tsv
@@ -87,6 +87,19 @@ check positive-label.tsv form=positives
 check triplet-label.tsv columns=ignore=label
 printf 'query,positive,negative,scores\na,b,c,0.5\n' >scores.csv
 check scores.csv
+# Names of labels, in training and in the evaluation of triplets.
+for name in is_duplicate isSimilar class Target grade entailment_judgment cosine; do
+    printf 'query,positive,%s\na,b,0\nc,d,1\n' $name >pair-name.csv
+    check pair-name.csv
+    printf 'query,positive,negative,%s\na,b,c,1\nd,e,f,0\n' $name >triplet-name.csv
+    "$AOE" eval triplets -q -m model triplet-name.csv 2>&1 || true
+done
+"$AOE" eval triplets -m model --json triplet-name.csv --columns ignore=cosine 2>&1 | sed 's/,"accuracy.*//'
+check pair-name.csv columns=label=cosine
+# data dedup compares the label of positives.
+printf 'query,positive,is_duplicate\na,b,0\na,b,1\na,b,1\n' >duplicates.csv
+"$AOE" data dedup -q --conflicts keep duplicates.csv
+"$AOE" data dedup -q --columns ignore=is_duplicate duplicates.csv
 # Keys that only later rows have.
 printf '{"query":"a","positive":"b"}\n{"query":"c","positive":"d","id":7,"negative":"e"}\n' >late.jsonl
 check late.jsonl

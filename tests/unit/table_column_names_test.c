@@ -54,16 +54,19 @@ static void labels(void **state) {
     (void)state;
     assert_all(
         aoei_looks_like_label, 1,
-        "label Label score scores labels similarity relevance rating teacher_score gold-label ce_scores similarity_score");
+        "label Label score scores labels similarity relevance rating teacher_score gold-label ce_scores similarity_score "
+        "relatedness_score gold_label is_duplicate Is_Duplicate isDuplicate is_similar is-paraphrase class Class target targets "
+        "gold_class grade entailment_judgment similarityScore cos_sim cosine relatedness");
     assert_all(
         aoei_looks_like_label, 0,
-        "pos_scores neg_scores negative_score positive_score text1_score scored labeled source id text label_text query_label");
+        "pos_scores neg_scores negative_score positive_score text1_score scored labeled source id text label_text query_label "
+        "classification target_id is_public duplicate paraphrase is_duplicate_id class_name positiveScore weight isolated_match");
 }
 
 static void negatives(void **state) {
     (void)state;
     assert_all(aoei_looks_like_negative, 1,
-               "negative_passages neg_text hard_negative_docs bad_negative mined.neg negatives_bm25");
+               "negative_passages neg_text hard_negative_docs bad_negative mined.neg negatives_bm25 negativePassages");
     assert_all(aoei_looks_like_negative, 0,
                "negative_id neg_scores negative_source hard_negative_score positive negotiation integer id");
 }
