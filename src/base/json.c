@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/git_lfs.h"
 #include "base/path.h"
+#include "base/utf8.h"
 
 #define DECODE_FLAGS (JSON_ALLOW_NUL | JSON_DECODE_ANY)
 #define CHUNK        64 /* bytes passed to the parser at a time; after a failed allocation, the parser gets no more bytes */
@@ -131,6 +132,25 @@ json_t *aoei_json_decode(const char *data, size_t len, size_t flags, json_error_
     return NULL;
 }
 
+/* Reports a syntax error. If the file is not JSON at all, the message says what it is. */
+static int fail_syntax(const char *data, size_t len, const char *name, const json_error_t *error, aoe_error *err) {
+    const char *encoding = aoei_utf_name(data, len);
+    size_t first = 0;
+    while (first < len && strchr(" \t\r\n", data[first]))
+        first++;
+    if (encoding)
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is encoded in %s; convert it to UTF-8: iconv -f %s -t UTF-8", name,
+                         encoding, encoding);
+    if (len >= 3 && !memcmp(data, "\xEF\xBB\xBF", 3))
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the file begins with a byte order mark, which JSON does not allow; save it as UTF-8 without it",
+                         name);
+    if (first < len && data[first] == '<')
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is an HTML or XML page, not JSON; download the file again", name);
+    return aoei_fail(err, AOE_EFORMAT, "%s:%d: %s (byte %d); correct the JSON or download the file again", name, error->line,
+                     error->text, error->position);
+}
+
 int aoei_json_parse(json_t **root, const char *data, size_t len, const char *name, aoe_error *err) {
     *root = NULL;
     if (len == 0)
@@ -147,8 +167,7 @@ int aoei_json_parse(json_t **root, const char *data, size_t len, const char *nam
         return aoei_fail_nomem(err, len);
     }
     if (!value)
-        return aoei_fail(err, AOE_EFORMAT, "%s:%d: %s (byte %d); correct the JSON or download the file again", name, error.line,
-                         error.text, error.position);
+        return fail_syntax(data, len, name, &error, err);
     *root = value;
     return 0;
 }
@@ -169,7 +188,9 @@ int aoei_json_load(json_t **root, const char *path, aoe_error *err) {
 int aoei_json_load_optional(json_t **root, char **path, const char *dir, const char *name, aoe_error *err) {
     char *at = aoei_path_join(dir, name);
     *root = NULL;
-    const int rc = !at ? aoei_fail_nomem(err, strlen(dir)) : aoei_exists(at) ? aoei_json_load(root, at, err) : 0;
+    int rc = at ? aoei_check_optional_file(at, err) : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && aoei_exists(at))
+        rc = aoei_json_load(root, at, err);
     if (path)
         *path = at;
     else

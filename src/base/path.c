@@ -21,6 +21,18 @@ int aoei_exists(const char *path) {
     return stat(path, &st) == 0;
 }
 
+int aoei_check_optional_file(const char *path, aoe_error *err) {
+    struct stat st;
+    if (lstat(path, &st))
+        return 0;
+    if (S_ISLNK(st.st_mode) && !aoei_exists(path))
+        return aoei_fail(err, AOE_ENOENT,
+                         "%s: this symbolic link leads to a missing file; download the file again, or remove the link", path);
+    if (aoei_is_dir(path))
+        return aoei_fail(err, AOE_EFORMAT, "%s: this is a directory, but must be a file; download the model again", path);
+    return 0;
+}
+
 int aoei_is_dir(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);

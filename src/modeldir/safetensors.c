@@ -156,13 +156,14 @@ static int check_overlaps(aoei_safetensors *s, size_t first, const char *path, a
 static int read_header_length(size_t *out, const unsigned char *data, size_t size, const char *path, aoe_error *err) {
     uint64_t n = 0;
     if (size < PREFIX_BYTES)
-        return aoei_fail(err, AOE_EFORMAT, "%s: the file is truncated: it has only %zu bytes; download it again", path, size);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the file is truncated: it has only %zu byte%s; download it again", path, size,
+                         size == 1 ? "" : "s");
     for (size_t i = 0; i < PREFIX_BYTES; i++)
         n |= (uint64_t)data[i] << (8 * i);
     if (n > MAX_HEADER_BYTES)
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: the length of the header is %" PRIu64
-                         " bytes, but at most %zu are allowed; this is not a safetensors file",
+                         " bytes, but at most %zu are allowed; this is not a safetensors file, download the file again",
                          path, n, MAX_HEADER_BYTES);
     if (n > size - PREFIX_BYTES)
         return aoei_fail(err, AOE_EFORMAT,
@@ -185,7 +186,8 @@ static int parse_header(json_t **header, const unsigned char *data, size_t n, co
     if (!json_is_object(*header)) {
         json_decref(*header);
         *header = NULL;
-        return aoei_fail(err, AOE_EFORMAT, "%s: the header is not a JSON object; this is not a safetensors file", path);
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the header is not a JSON object; this is not a safetensors file, download the file again", path);
     }
     return 0;
 }
@@ -393,8 +395,8 @@ static int open_index(aoei_safetensors **s, const char *dir, const char *index_p
     if (rc)
         return rc;
     weight_map = json_object_get(root, "weight_map");
-    if (!json_is_object(weight_map)) {
-        rc = aoei_fail(err, AOE_EFORMAT, "%s: weight_map is missing; this is not an index of weight files", index_path);
+    if (!json_object_size(weight_map)) {
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: weight_map is missing or empty; download the file again", index_path);
         goto done;
     }
     rc = create(s, err);
@@ -403,7 +405,10 @@ static int open_index(aoei_safetensors **s, const char *dir, const char *index_p
     for (size_t i = 0; i < n && !rc; i++) {
         aoei_free(path);
         path = aoei_path_join(dir, names[i]);
-        rc = path ? add_file(*s, path, weight_map, names[i], err) : aoei_fail_nomem(err, strlen(dir));
+        rc = !path               ? aoei_fail_nomem(err, strlen(dir))
+             : aoei_exists(path) ? add_file(*s, path, weight_map, names[i], err)
+                                 : aoei_fail(err, AOE_ENOENT, "%s: the file %s, which the index names, is missing; download it",
+                                             index_path, names[i]);
     }
     if (*s)
         rc = finish(s, rc);
@@ -443,17 +448,17 @@ int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *
         if (!path)
             return aoei_fail_nomem(err, strlen(dir));
         const int exists = aoei_exists(path);
-        const int rc = !exists                    ? 0
-                       : weight_files[i].is_index ? open_index(s, dir, path, err)
-                                                  : aoei_safetensors_open(s, path, err);
+        int rc = aoei_check_optional_file(path, err);
+        if (!rc && exists)
+            rc = weight_files[i].is_index ? open_index(s, dir, path, err) : aoei_safetensors_open(s, path, err);
         aoei_free(path);
-        if (exists)
+        if (exists || rc)
             return rc;
     }
     return aoei_fail(
         err, AOE_ENOENT,
         "%s: the directory contains no weights: neither model.safetensors nor pytorch_model.bin, nor an index of their "
-        "parts (model.safetensors.index.json, pytorch_model.bin.index.json)",
+        "parts (model.safetensors.index.json, pytorch_model.bin.index.json); download the weights in one of these formats",
         dir);
 }
 

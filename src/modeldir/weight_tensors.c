@@ -33,9 +33,11 @@ static int detect_prefix(aoei_model_files *f, const aoei_encoder_config *c, aoe_
             f->prefix = *p;
             return 0;
         }
-    return aoei_fail(err, AOE_EFORMAT,
-                     "%s: there is no tensor '%s', with or without a prefix; these are not the weights of a %s model", f->dir,
-                     word.name, c->arch->class_name);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: there is no tensor '%s', with or without a prefix; the weights are incomplete or not those of a %s model, "
+        "so download them again, or correct config.json",
+        f->dir, word.name, c->arch->class_name);
 }
 
 /* Writes the shape to buf[size], in a form such as "[30522, 256]", and returns buf. */
@@ -287,8 +289,11 @@ static int check_token_types(const aoei_model_files *f, const aoei_encoder_confi
     aoei_slot_describe(&with_types, AOEI_W_TOKEN_TYPE, &slot);
     if (slot.absent || !*slot.name || !aoei_weight_find(f->weights, f->prefix, slot.name))
         return 0;
-    return aoei_fail(err, AOE_EFORMAT, "%s: type_vocab_size is 0 in config.json, but the weights contain the tensor '%s'",
-                     aoei_weights_dir(f), slot.name);
+    return aoei_fail(
+        err, AOE_EFORMAT,
+        "%s: type_vocab_size is 0 in config.json, but the weights contain the tensor '%s'; set type_vocab_size to the "
+        "number of its rows, or download config.json again",
+        aoei_weights_dir(f), slot.name);
 }
 
 int aoei_weight_tensors_find(aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {

@@ -24,7 +24,9 @@ static int keep_file(aoei_kept_file *f, const char *dir, int which, aoe_error *e
     char *path = aoei_path_join(dir, aoei_tokenizer_file_name(which));
     if (!path)
         return aoei_fail_nomem(err, strlen(dir));
-    int rc = aoei_exists(path) ? aoei_read_file(&f->data, &f->size, path, 0, err) : 0;
+    int rc = aoei_check_optional_file(path, err);
+    if (!rc && aoei_exists(path))
+        rc = aoei_read_file(&f->data, &f->size, path, 0, err);
     if (!rc && f->data)
         rc = aoei_git_lfs_check(f->data, f->size, path, err);
     aoei_free(path);

@@ -46,6 +46,33 @@ pointer='version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 46624
 fresh; printf "$pointer" >model/tokenizer.json; try2
 # shellcheck disable=SC2059
 fresh; rm model/tokenizer.json; printf "$pointer" >model/vocab.txt; try2
+# files that are not JSON, symbolic links to missing files, and directories
+printf '<!DOCTYPE html>\n<html></html>\n' >page
+fresh; cp page model/config.json; try2
+fresh; cp page model/model.safetensors; try2
+fresh; printf '\377\376{\000}\000' >model/modules.json; try2
+fresh; { printf '\357\273\277'; cat good/tokenizer_config.json; } >model/tokenizer_config.json; try2
+for file in config.json modules.json 1_Pooling/config.json sentence_bert_config.json tokenizer.json model.safetensors; do
+    fresh; rm "model/$file"; ln -s missing "model/$file"; try2
+done
+fresh; rm model/vocab.txt; ln -s vocab.txt model/vocab.txt; try2
+fresh; rm model/special_tokens_map.json; mkdir model/special_tokens_map.json; try2
+fresh; rm model/model.safetensors; mkdir model/model.safetensors; try2
+# an index without its weight files
+fresh; rm model/model.safetensors; echo '{"weight_map": {"a": "part-1.safetensors"}}' >model/model.safetensors.index.json; try2
+echo '{"weight_map": {}}' >model/model.safetensors.index.json; try2
+# config.json and the weights contradict each other
+fresh; sed -i 's/"type_vocab_size": *2/"type_vocab_size": 0/' model/config.json; try2
+fresh; sed -i 's/"embeddings.word_embeddings.weight"/"embeddings.word_embeddingz.weight"/' model/model.safetensors; try2
+# the model is in a folder of the directory
+rm -rf model
+mkdir -p model/copy model/1_Pooling other/snapshots/1234
+cp good/1_Pooling/config.json model/1_Pooling
+cp -r good/. model/copy
+cp -r good/. other/snapshots/1234
+try2
+fails "$AOE" embed -q -m other text.txt
+rm -r other page
 # -m with a file, and with the output directory of an unfinished training run
 fails "$AOE" embed -q -m good/model.safetensors text.txt
 fails "$AOE" tokenize -m good/tokenizer.json text.txt

@@ -30,7 +30,9 @@ static void test_errors_name_the_position(void **state) {
         {"[1] x", "t.json:1: end of file expected near 'x' (byte 5); "},
         {"\"\xff\"", "t.json:1: unable to decode byte 0xff"},
         {"[1e999]", "t.json:1: real number overflow"},
-        {"\xef\xbb\xbf{}", "t.json:1: "},
+        {"\xef\xbb\xbf{}", "t.json: the file begins with a byte order mark"},
+        {"\xff\xfe{", "t.json: the file is encoded in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8"},
+        {" \n<html>", "t.json: the file is an HTML or XML page, not JSON"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *root = (json_t *)&root;

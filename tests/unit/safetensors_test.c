@@ -296,7 +296,7 @@ static void rejects_invalid_indexes(void **state) {
         int code;
     } cases[] = {
         {"{", "index.json:1: ", AOE_EFORMAT},
-        {"{}", "weight_map is missing", AOE_EFORMAT},
+        {"{}", "weight_map is missing or empty", AOE_EFORMAT},
         {"{\"weight_map\":{\"a\":\"../one.safetensors\"}}", "the weight_map entry of 'a' is not a plain file name",
          AOE_EFORMAT},
         {"{\"weight_map\":{\"a\":\"/one.safetensors\"}}", "not a plain file name", AOE_EFORMAT},
