@@ -103,9 +103,9 @@ static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
 }
 
 /* Returns the name of the file in `dir` that contains a chat template, or NULL if there is none. Sets *rc to the error of
- * reading tokenizer_config.json. */
+ * reading tokenizer_config.json. chat_template.json is ignored: only multimodal processors of transformers read it. */
 static const char *find_chat_template(const char *dir, int *rc, aoe_error *err) {
-    static const char *const files[] = {"chat_template.jinja", "chat_template.json", "additional_chat_templates"};
+    static const char *const files[] = {"chat_template.jinja", "additional_chat_templates"};
     json_t *root = NULL;
     const char *found = NULL;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

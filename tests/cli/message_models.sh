@@ -40,6 +40,11 @@ for place in chat_template.jinja tokenizer_config.json additional_chat_templates
     rm -r raw
 done
 
+cp -r plain raw # tokenizers ignore chat_template.json, so there is no warning
+printf '{"chat_template": "%s"}' "$(cat template)" >raw/chat_template.json
+"$AOE" similarity -q -m raw a a | head -n 1
+rm -r raw
+
 echo "a model and adapters in one directory"
 "$AOE" train -q -m plain -d pairs.tsv -o adapters --lora-r 2 --max-steps 1
 cp -r plain both
