@@ -162,6 +162,9 @@ static int is_target(const matching *m) {
 /* Sets *value to the value of the first expression in the object `setting` that matches m->key. */
 static int read_pattern(const matching *m, const char *setting, double *value) {
     json_t *patterns = json_object_get(m->root, setting);
+    if (patterns && !json_is_null(patterns) && !json_is_object(patterns))
+        return aoei_fail(m->err, AOE_EFORMAT, "%s: %s is not an object {module: number}; correct or remove it", m->file,
+                         setting);
     for (void *it = json_object_iter(patterns); it; it = json_object_iter_next(patterns, it)) {
         const int rc = matches_pattern(m, json_object_iter_key(it));
         if (rc < 0)

@@ -44,6 +44,9 @@ int aoei_listed_tokens_add_decoder(aoei_added_tokens *a, const aoei_vocab *v, js
     const size_t n = json_object_size(decoder);
     size_t i = 0;
     int rc = 0;
+    if (decoder && !json_is_null(decoder) && !json_is_object(decoder))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"added_tokens_decoder\" is not an object {id: token}; correct or remove it",
+                         file);
     if (n == 0)
         return 0;
     aoei_listed_token *list = aoei_malloc_array(n, sizeof *list);

@@ -95,9 +95,9 @@ static void remove_normalizer(json_t *root, const char *type) {
     remove_parts(root, "normalizer", "normalizers", type);
 }
 
-/* Returns 1 if the normalizer has a part of the type `type`. */
-static int has_normalizer(const json_t *root, const char *type) {
-    const json_t *section = json_object_get(root, "normalizer"), *list = json_object_get(section, "normalizers");
+/* Returns 1 if the section `name`, in which a Sequence has the array `parts`, has a part of the type `type`. */
+static int has_part(const json_t *root, const char *name, const char *parts, const char *type) {
+    const json_t *section = json_object_get(root, name), *list = json_object_get(section, parts);
     const char *own = json_string_value(json_object_get(section, "type"));
     int found = own && !strcmp(own, type);
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -105,6 +105,10 @@ static int has_normalizer(const json_t *root, const char *type) {
         found |= part && !strcmp(part, type);
     }
     return found;
+}
+
+static int has_normalizer(const json_t *root, const char *type) {
+    return has_part(root, "normalizer", "normalizers", type);
 }
 
 /* Inserts a part of the type `type` into the normalizer, which must be a Sequence: before the part Precompiled (last = 1) or as
@@ -191,14 +195,19 @@ static int find_family(family *f, const json_t *root, const json_t *config, cons
 }
 
 /* Checks that the model in tokenizer.json has the type of the class, which otherwise ignores a part of tokenizer.json. (Classes
- * with a Unigram model cannot read another model.) */
+ * with a Unigram model cannot read another model.) GemmaTokenizer ignores a pre-tokenizer ByteLevel. */
 static int check_model(family f, const json_t *root, const json_t *config, const char *file, aoe_error *err) {
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
-    const int bpe = f == BYTE_LEVEL || f == LLAMA || aoei_tokenizer_class_is(class, "GemmaTokenizer");
+    const int gemma = aoei_tokenizer_class_is(class, "GemmaTokenizer"), bpe = f == BYTE_LEVEL || f == LLAMA || gemma;
     const char *required = f == BERT ? "WordPiece"
                            : bpe     ? "BPE"
                                      : NULL,
                *type = json_string_value(json_object_get(json_object_get(root, "model"), "type"));
+    if (gemma && has_part(root, "pre_tokenizer", "pretokenizers", "ByteLevel"))
+        return aoei_fail(
+            err, AOE_EUNSUPPORTED,
+            "%s: tokenizer_class \"%s\" does not use the pre_tokenizer ByteLevel of tokenizer.json; correct the class", file,
+            class);
     if (!required || !type || !strcmp(type, required))
         return 0;
     return aoei_fail(err, AOE_EUNSUPPORTED,

@@ -131,6 +131,7 @@ static void rejects_lists_of_other_types(void **state) {
     } cases[] = {
         {"{\"additional_special_tokens\": \"[M]\"}", "\"additional_special_tokens\" is not a list of tokens or an object"},
         {"{\"extra_special_tokens\": false}", "\"extra_special_tokens\" is not a list of tokens or an object"},
+        {"{\"added_tokens_decoder\": []}", "\"added_tokens_decoder\" is not an object"},
         {"{\"model_specific_special_tokens\": [\"[M]\"]}", "\"model_specific_special_tokens\" is not null or an object"},
     };
     char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b"});
@@ -163,6 +164,22 @@ static void rejects_classes_and_empty_tokens(void **state) {
             fail_msg("expected a message with \"%s\", found \"%s\"", cases[i].fragment, err.message);
     }
     free(json);
+}
+
+/* GemmaTokenizer replaces the pre-tokenizer, so that a byte-level tokenizer.json gives other tokens in transformers. */
+static void rejects_gemma_with_byte_level(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}, \"pre_tokenizer\": {\"type\": \"%s\"%s}}";
+    aoe_tokenizer *t;
+    aoe_error err = {0};
+    char text[200];
+    snprintf(text, sizeof text, json, "ByteLevel", ", \"add_prefix_space\": false");
+    assert_int_equal(open_files(&t, text, "{\"tokenizer_class\": \"GemmaTokenizer\"}", &err), AOE_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "tokenizer_class \"GemmaTokenizer\" does not use the pre_tokenizer ByteLevel"));
+    snprintf(text, sizeof text, json, "Split", ", \"pattern\": {\"String\": \" \"}, \"behavior\": \"MergedWithPrevious\"");
+    assert_int_equal(open_files(&t, text, "{\"tokenizer_class\": \"GemmaTokenizer\"}", &err), 0);
+    aoe_tokenizer_close(t);
 }
 
 static void truncates_at_the_start(void **state) {
@@ -295,12 +312,19 @@ static void adds_tokens_of_the_older_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obeys_bert_settings),           cmocka_unit_test(obeys_prefixes),
-        cmocka_unit_test(obeys_lowercase_in_sequences),  cmocka_unit_test(adds_tokens),
-        cmocka_unit_test(rejects_lists_of_other_types),  cmocka_unit_test(rejects_classes_and_empty_tokens),
-        cmocka_unit_test(truncates_at_the_start),        cmocka_unit_test(passes_token_types),
-        cmocka_unit_test(adds_tokens_of_the_older_file), cmocka_unit_test(obeys_split_by_punct),
-        cmocka_unit_test(obeys_special_tokens),          cmocka_unit_test(obeys_the_map_of_special_tokens),
+        cmocka_unit_test(obeys_bert_settings),
+        cmocka_unit_test(obeys_prefixes),
+        cmocka_unit_test(obeys_lowercase_in_sequences),
+        cmocka_unit_test(adds_tokens),
+        cmocka_unit_test(rejects_lists_of_other_types),
+        cmocka_unit_test(rejects_classes_and_empty_tokens),
+        cmocka_unit_test(rejects_gemma_with_byte_level),
+        cmocka_unit_test(truncates_at_the_start),
+        cmocka_unit_test(passes_token_types),
+        cmocka_unit_test(adds_tokens_of_the_older_file),
+        cmocka_unit_test(obeys_split_by_punct),
+        cmocka_unit_test(obeys_special_tokens),
+        cmocka_unit_test(obeys_the_map_of_special_tokens),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
