@@ -44,7 +44,8 @@ kernels: base
 nn: base kernels
 stats: base
 loss: base nn
-tokenizer: base
+jinja: base
+tokenizer: base jinja
 encoder: base nn
 net: base
 hub: base kernels nn tokenizer encoder modeldir net

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT
+ * Operations on values. An error stops the rendering; what is supported has exactly the result of Python and Jinja.
+ */
+#include "jinja/run.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+typedef aoei_jinja_value value;
+
+int aoei_jinja_fail(aoei_jinja_run *r, int code, const char *fmt, ...) {
+    char text[400];
+    va_list args;
+    if (r->rc)
+        return r->rc;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return r->rc = aoei_fail(r->err, code, "%s:%u: %s", r->name, r->line, text);
+}
+
+int aoei_jinja_fail_limit(aoei_jinja_run *r) {
+    return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
+                           "rendering the chat template needs too much memory or time; change the template");
+}
+
+int aoei_jinja_work(aoei_jinja_run *r, size_t n) {
+    if (r->rc)
+        return r->rc;
+    if (n > r->max_work - r->work)
+        return aoei_jinja_fail_limit(r);
+    r->work += n;
+    return 0;
+}
+
+/* Records that the operation `what` is not possible with v. */
+static int fail_type(aoei_jinja_run *r, const char *what, const value *v) {
+    if (v->type == AOEI_JINJA_UNDEFINED)
+        return aoei_jinja_fail(r, AOE_EFORMAT, "the chat template uses '%.*s', which is undefined; correct the template",
+                               (int)(v->as.text.len < 60 ? v->as.text.len : 60), v->as.text.len ? v->as.text.data : "");
+    return aoei_jinja_fail(r, AOE_EFORMAT, "the chat template %s %s; correct the template", what, aoei_jinja_type_name(v));
+}
+
+int aoei_jinja_to_text(aoei_jinja_run *r, aoe_text *out, const value *v) {
+    char digits[32];
+    switch (v->type) {
+    case AOEI_JINJA_UNDEFINED:
+        *out = aoe_text_of("");
+        return 0;
+    case AOEI_JINJA_NONE:
+        *out = aoe_text_of("None");
+        return 0;
+    case AOEI_JINJA_BOOL:
+        *out = aoe_text_of(v->as.integer ? "True" : "False");
+        return 0;
+    case AOEI_JINJA_STRING:
+        *out = v->as.text;
+        return 0;
+    case AOEI_JINJA_INT:
+        snprintf(digits, sizeof digits, "%" PRId64, v->as.integer);
+        *out = aoei_jinja_copy(&r->arena, aoe_text_of(digits));
+        return out->data ? 0 : aoei_jinja_fail_limit(r);
+    default:
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
+                               "the chat template prints %s, which is not supported; print the strings that it contains",
+                               aoei_jinja_type_name(v));
+    }
+}
+
+static void put(aoei_buffer *b, aoe_text text) {
+    aoei_buffer_append(b, text.data, text.len);
+}
+
+/* Appends a string as json.dumps writes it with ensure_ascii=False. */
+static void put_json_string(aoei_buffer *b, aoe_text text) {
+    static const char plain[] = "\"\\\n\r\t\b\f", letter[] = "\"\\nrtbf";
+    aoei_buffer_putc(b, '"');
+    for (size_t i = 0; i < text.len; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
+        const char *found = c ? strchr(plain, c) : NULL;
+        if (found) {
+            aoei_buffer_putc(b, '\\');
+            aoei_buffer_putc(b, letter[found - plain]);
+        } else if (c < 0x20) {
+            aoei_buffer_printf(b, "\\u%04x", c);
+        } else {
+            aoei_buffer_putc(b, (char)c);
+        }
+    }
+    aoei_buffer_putc(b, '"');
+}
+
+static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth) {
+    aoe_text text;
+    int rc = aoei_jinja_work(r, 1);
+    if (rc || b->len > r->arena.limit || depth > 60)
+        return rc ? rc : aoei_jinja_fail_limit(r);
+    switch (v->type) {
+    case AOEI_JINJA_NONE:
+        put(b, aoe_text_of("null"));
+        return 0;
+    case AOEI_JINJA_BOOL:
+        put(b, aoe_text_of(v->as.integer ? "true" : "false"));
+        return 0;
+    case AOEI_JINJA_STRING:
+        put_json_string(b, v->as.text);
+        return 0;
+    case AOEI_JINJA_INT:
+        rc = aoei_jinja_to_text(r, &text, v);
+        if (!rc)
+            put(b, text);
+        return rc;
+    case AOEI_JINJA_LIST:
+        if (v->as.list->is_iterator)
+            return fail_type(r, "writes JSON of", v);
+        for (size_t i = 0; i < v->as.list->n && !rc; i++) {
+            put(b, aoe_text_of(i ? ", " : "["));
+            rc = put_json(r, b, &v->as.list->item[i], depth + 1);
+        }
+        put(b, aoe_text_of(v->as.list->n ? "]" : "[]"));
+        return rc;
+    case AOEI_JINJA_DICT:
+        for (size_t i = 0; i < v->as.dict->n && !rc; i++) {
+            if (v->as.dict->key[i].type != AOEI_JINJA_STRING)
+                return fail_type(r, "writes JSON with the key", &v->as.dict->key[i]);
+            put(b, aoe_text_of(i ? ", " : "{"));
+            put_json_string(b, v->as.dict->key[i].as.text);
+            put(b, aoe_text_of(": "));
+            rc = put_json(r, b, &v->as.dict->value[i], depth + 1);
+        }
+        put(b, aoe_text_of(v->as.dict->n ? "}" : "{}"));
+        return rc;
+    case AOEI_JINJA_FLOAT:
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "tojson of %s is not supported; change the chat template",
+                               aoei_jinja_type_name(v));
+    default:
+        return fail_type(r, "writes JSON of", v);
+    }
+}
+
+int aoei_jinja_take_buffer(aoei_jinja_run *r, aoe_text *out, aoei_buffer *b) {
+    *out = b->failed ? (aoe_text){0} : aoei_jinja_copy(&r->arena, (aoe_text){b->data, b->len});
+    aoei_buffer_free(b);
+    return out->data ? 0 : aoei_jinja_fail_limit(r);
+}
+
+int aoei_jinja_to_json(aoei_jinja_run *r, aoe_text *out, const value *v) {
+    aoei_buffer b = {0};
+    int rc = put_json(r, &b, v, 0);
+    if (rc)
+        aoei_buffer_free(&b);
+    return rc ? rc : aoei_jinja_take_buffer(r, out, &b);
+}
+
+int aoei_jinja_join(aoei_jinja_run *r, aoe_text *out, aoe_text a, aoe_text b) {
+    char *data = aoei_jinja_take(&r->arena, a.len + b.len + 1);
+    if (!data || aoei_jinja_work(r, (a.len + b.len) / 64))
+        return aoei_jinja_fail_limit(r);
+    if (a.len)
+        memcpy(data, a.data, a.len);
+    if (b.len)
+        memcpy(data + a.len, b.data, b.len);
+    *out = (aoe_text){data, a.len + b.len};
+    return 0;
+}
+
+static int is_one_of(const char *const *names, size_t n, aoe_text name) {
+    for (size_t i = 0; i < n; i++)
+        if (aoei_text_is(name, names[i]))
+            return 1;
+    return 0;
+}
+
+/* Returns 1 if Python objects of the type of v have the method `name`. */
+static int has_method(const value *v, aoe_text name) {
+    static const char *const dict[] = {"clear", "copy",    "fromkeys",   "get",    "items", "keys",
+                                       "pop",   "popitem", "setdefault", "update", "values"};
+    static const char *const list[] = {"append", "clear", "copy",   "count",   "extend", "index",
+                                       "insert", "pop",   "remove", "reverse", "sort"};
+    static const char *const text[] = {
+        "capitalize",   "casefold",   "center",    "count",       "encode",    "endswith",     "expandtabs",   "find",
+        "format",       "format_map", "index",     "isalnum",     "isalpha",   "isascii",      "isdecimal",    "isdigit",
+        "isidentifier", "islower",    "isnumeric", "isprintable", "isspace",   "istitle",      "isupper",      "join",
+        "ljust",        "lower",      "lstrip",    "maketrans",   "partition", "removeprefix", "removesuffix", "replace",
+        "rfind",        "rindex",     "rjust",     "rpartition",  "rsplit",    "rstrip",       "split",        "splitlines",
+        "startswith",   "strip",      "swapcase",  "title",       "translate", "upper",        "zfill"};
+    static const char *const loop[] = {"cycle", "changed", "depth", "depth0"};
+    switch (v->type) {
+    case AOEI_JINJA_DICT:
+        return is_one_of(dict, sizeof dict / sizeof *dict, name);
+    case AOEI_JINJA_LIST:
+        return is_one_of(list, sizeof list / sizeof *list, name);
+    case AOEI_JINJA_STRING:
+        return is_one_of(text, sizeof text / sizeof *text, name);
+    case AOEI_JINJA_LOOP:
+        return is_one_of(loop, sizeof loop / sizeof *loop, name);
+    default:
+        return 0;
+    }
+}
+
+static int set_method(aoei_jinja_run *r, value *out, const value *v, aoe_text name) {
+    value *self = aoei_jinja_take(&r->arena, sizeof *self);
+    if (!self)
+        return aoei_jinja_fail_limit(r);
+    *self = *v;
+    *out = (value){.type = AOEI_JINJA_METHOD, .as.text = name, .self = self};
+    return 0;
+}
+
+static void set_undefined(value *out, aoe_text name) {
+    *out = (value){.type = AOEI_JINJA_UNDEFINED, .as.text = name};
+}
+
+int aoei_jinja_attribute(aoei_jinja_run *r, value *out, const value *v, aoe_text name) {
+    if (v->type == AOEI_JINJA_UNDEFINED)
+        return fail_type(r, "", v);
+    if (name.len && *name.data == '_')
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "the attribute '%.*s' is not supported; change the chat template",
+                               (int)(name.len < 60 ? name.len : 60), name.data);
+    if (has_method(v, name))
+        return set_method(r, out, v, name);
+    if (v->type == AOEI_JINJA_FLOAT || v->type == AOEI_JINJA_INT || v->type == AOEI_JINJA_BOOL || v->type >= AOEI_JINJA_METHOD)
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "the attribute '%.*s' of %s is not supported; change the chat template",
+                               (int)(name.len < 60 ? name.len : 60), name.data, aoei_jinja_type_name(v));
+    const value *found =
+        v->type >= AOEI_JINJA_DICT && v->type <= AOEI_JINJA_LOOP ? aoei_jinja_get_name(v->as.dict, name) : NULL;
+    if (found)
+        *out = *found;
+    else
+        set_undefined(out, name);
+    return aoei_jinja_work(r, 1);
+}
+
+/* Sets *index to the position of the element with the Python index i of n elements. Returns 0 if there is none. */
+static int find_index(size_t *index, int64_t i, size_t n) {
+    if (i < 0)
+        i += (int64_t)n;
+    *index = (size_t)i;
+    return i >= 0 && (size_t)i < n;
+}
+
+int aoei_jinja_item(aoei_jinja_run *r, value *out, const value *v, const value *index) {
+    size_t at;
+    if (v->type == AOEI_JINJA_UNDEFINED)
+        return fail_type(r, "", v);
+    if (v->type == AOEI_JINJA_LIST && v->as.list->is_iterator)
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
+                               "an index of the result of a filter is not supported; apply the filter 'list' first");
+    if (v->type == AOEI_JINJA_DICT) {
+        const value *found = aoei_jinja_get(v->as.dict, *index);
+        if (found) {
+            *out = *found;
+            return aoei_jinja_work(r, 1 + v->as.dict->n);
+        }
+    } else if (v->type == AOEI_JINJA_LIST && aoei_jinja_is_integer(index)) {
+        if (find_index(&at, index->as.integer, v->as.list->n)) {
+            *out = v->as.list->item[at];
+            return aoei_jinja_work(r, 1);
+        }
+    } else if (v->type == AOEI_JINJA_STRING && aoei_jinja_is_integer(index)) {
+        if (find_index(&at, index->as.integer, aoei_jinja_characters(v->as.text))) {
+            *out = aoei_jinja_string(aoei_jinja_substring(v->as.text, at, at + 1));
+            return aoei_jinja_work(r, 1 + v->as.text.len / 64);
+        }
+    }
+    if (index->type == AOEI_JINJA_STRING && has_method(v, index->as.text))
+        return set_method(r, out, v, index->as.text);
+    if (v->type == AOEI_JINJA_LOOP || v->type == AOEI_JINJA_NAMESPACE)
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "an index of %s is not supported; change the chat template",
+                               aoei_jinja_type_name(v));
+    set_undefined(out, index->type == AOEI_JINJA_STRING ? index->as.text : aoe_text_of("an element of a list"));
+    return aoei_jinja_work(r, 1);
+}
+
+int aoei_jinja_elements(aoei_jinja_run *r, aoei_jinja_list **out, const value *v) {
+    int rc = 0;
+    if (v->type == AOEI_JINJA_LIST) {
+        *out = v->as.list;
+        if (v->as.list->is_used)
+            return aoei_jinja_fail(
+                r, AOE_EUNSUPPORTED,
+                "iterating twice over the result of a filter is not supported; apply the filter 'list' first");
+        v->as.list->is_used = v->as.list->is_iterator;
+        return 0;
+    }
+    if (v->type != AOEI_JINJA_UNDEFINED && v->type != AOEI_JINJA_STRING && v->type != AOEI_JINJA_DICT)
+        return fail_type(r, "iterates over", v);
+    const value list = aoei_jinja_new_list(&r->arena, 0);
+    if (list.type != AOEI_JINJA_LIST)
+        return aoei_jinja_fail_limit(r);
+    *out = list.as.list;
+    for (size_t i = 0; v->type == AOEI_JINJA_DICT && i < v->as.dict->n && !rc; i++)
+        rc = aoei_jinja_append(&r->arena, *out, v->as.dict->key[i]);
+    for (size_t i = 0; v->type == AOEI_JINJA_STRING && i < v->as.text.len && !rc;) {
+        size_t n = 1;
+        while (i + n < v->as.text.len && ((unsigned char)v->as.text.data[i + n] & 0xC0) == 0x80)
+            n++;
+        rc = aoei_jinja_append(&r->arena, *out, aoei_jinja_string((aoe_text){v->as.text.data + i, n}));
+        i += n;
+    }
+    return rc ? aoei_jinja_fail_limit(r) : aoei_jinja_work(r, 1 + (*out)->n);
+}
+
+static int compare_texts(aoe_text a, aoe_text b) {
+    const size_t n = a.len < b.len ? a.len : b.len;
+    const int c = n ? memcmp(a.data, b.data, n) : 0;
+    return c ? (c > 0) - (c < 0) : (a.len > b.len) - (a.len < b.len);
+}
+
+int aoei_jinja_order(aoei_jinja_run *r, int *result, const value *a, const value *b) {
+    const int numbers_a = aoei_jinja_is_integer(a) || a->type == AOEI_JINJA_FLOAT,
+              numbers_b = aoei_jinja_is_integer(b) || b->type == AOEI_JINJA_FLOAT;
+    if (aoei_jinja_is_integer(a) && aoei_jinja_is_integer(b))
+        *result = (a->as.integer > b->as.integer) - (a->as.integer < b->as.integer);
+    else if (numbers_a && numbers_b) {
+        const double x = a->type == AOEI_JINJA_FLOAT ? a->as.number : (double)a->as.integer,
+                     y = b->type == AOEI_JINJA_FLOAT ? b->as.number : (double)b->as.integer;
+        *result = (x > y) - (x < y);
+    } else if (a->type == AOEI_JINJA_STRING && b->type == AOEI_JINJA_STRING)
+        *result = compare_texts(a->as.text, b->as.text);
+    else
+        return fail_type(r, "compares the order of", numbers_a || a->type == AOEI_JINJA_STRING ? b : a);
+    return aoei_jinja_work(r, 1);
+}
+
+int aoei_jinja_contains(aoei_jinja_run *r, int *result, const value *container, const value *v) {
+    aoei_jinja_list *list;
+    *result = 0;
+    if (container->type == AOEI_JINJA_STRING) {
+        if (v->type != AOEI_JINJA_STRING)
+            return fail_type(r, "searches in a string for", v);
+        *result = aoei_jinja_find(container->as.text, v->as.text, 0) != (size_t)-1;
+        return aoei_jinja_work(r, 1 + container->as.text.len / 16);
+    }
+    int rc = aoei_jinja_elements(r, &list, container);
+    for (size_t i = 0; !rc && i < list->n && !*result; i++)
+        *result = aoei_jinja_equal(&list->item[i], v);
+    return rc ? rc : aoei_jinja_work(r, 1 + list->n);
+}
