@@ -451,6 +451,7 @@ typedef struct aoe_model_info {
     const char *lora_targets;        /* adapters: adapted layers, comma-separated, owned by the model; otherwise "" */
     const char *similarity; /* similarity for which the model was trained: "cosine", "dot", "euclidean" or "manhattan"; aoe
                                computes cosine similarities; static string */
+    int chat_template;      /* 1: texts are rendered with the chat template of the tokenizer (aoe_encode_options) */
 } aoe_model_info;
 
 /* Sets *info. Its strings remain valid until the model is closed. */
@@ -488,6 +489,11 @@ typedef struct aoe_encode_options {
     int drop_unknown;      /* 1: drop unknown tokens, so that the result may be empty; default 0 */
     int lowercase; /* 1: lowercase texts before they are normalized, as do_lower_case of sentence-transformers does; special
                       tokens in texts are not changed; default 0 */
+    /* 1: render each text with the chat template of the model, as the message of a user, and encode the result without special
+     * tokens, as sentence-transformers does for models whose modality_config contains "message". The prompt is then the system
+     * message and must end with {text}; a pair has one message of the role "query" and one of the role "document". Truncation
+     * keeps the end of the template. Default 0; requires a model directory for which aoe_encode_options_of sets 1. */
+    int chat_template;
 } aoe_encode_options;
 
 AOE_API void aoe_encode_options_defaults(aoe_encode_options *o);
@@ -502,7 +508,7 @@ typedef struct aoe_ids {
 
 /* Opens the tokenizer of the model directory `dir`, or of the default model if dir is NULL. The directory must contain
  * tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with merges.txt. Errors: AOE_ENOENT, AOE_EFORMAT,
- * AOE_EUNSUPPORTED (names the feature). */
+ * AOE_EUNSUPPORTED (names the feature, for example a construct of a chat template). */
 AOE_API int aoe_tokenizer_open(aoe_tokenizer **t, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_tokenizer_close(aoe_tokenizer *AOE_NULLABLE t);
 /* Replaces the contents of *ids with the token ids of one text. Set all bytes of *ids to 0 before the first call. The ids equal
@@ -520,8 +526,8 @@ AOE_API int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, ao
                                       const aoe_encode_options *AOE_NULLABLE o, aoe_ids *ids, aoe_error *AOE_NULLABLE err);
 /* Sets *o to the options with which the model in `dir` tokenizes texts. If dir is NULL, the function uses the default model. A
  * static model adds no special tokens and drops unknown tokens. o->lowercase is the setting `lowercase` of the model
- * (do_lower_case of sentence-transformers). Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads
- * no weights. */
+ * (do_lower_case of sentence-transformers), and o->chat_template is 1 if the model renders texts with its chat template.
+ * Otherwise, and if `dir` contains no known model, *o is set to the defaults. Reads no weights. */
 AOE_API int aoe_encode_options_of(aoe_encode_options *o, const char *AOE_NULLABLE dir, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_ids_free(aoe_ids *AOE_NULLABLE ids);
 AOE_API size_t aoe_tokenizer_vocab_size(const aoe_tokenizer *t); /* largest token id + 1 */

@@ -197,6 +197,8 @@ static void print_table(const char *dir, const aoe_model *model, const aoe_model
     pair(&t, "computed in", m->computed);
     pair(&t, "CPU tier", m->tier);
     pair(&t, "tokenizer", m->tokenizer ? m->tokenizer : "none");
+    if (m->chat_template)
+        pair(&t, "texts", "rendered with the chat template");
     if (o->classes) {
         cli_table_cell(&t, "cross-encoder");
         cli_table_cell(&t, "%zu output%s, scores: %s", o->classes, cli_plural(o->classes), o->activation);
@@ -278,6 +280,7 @@ static void print_json(const char *dir, const aoe_model *model, const aoe_model_
     set_text(j, "dtype", cli_dtype_name(m->dtype));
     set_text(j, "tier", m->tier);
     set_text(j, "tokenizer", m->tokenizer);
+    json_object_set_new(j, "chat_template", json_boolean(m->chat_template));
     if (o->classes) {
         set_size(j, "outputs", o->classes);
         set_text(j, "activation", o->activation);

@@ -144,7 +144,7 @@ static const char *const other_keys[] = {
                        "attention_factor beta_fast beta_slow mscale mscale_all_dim truncate low_freq_factor high_freq_factor "
                        "short_factor long_factor mixed_b finetuned ",
     [AOEI_KEYS_AOE] = "format_version pooling prompts max_length normalize dense modules lowercase include_prompt "
-                      "subtract_empty_prompt truncate_dim "
+                      "subtract_empty_prompt truncate_dim chat_template "
                       "layer_pooling cnn lstm similarity bidirectional_from training ",
     [AOEI_KEYS_TOKENIZER_JSON] =
         "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model ",

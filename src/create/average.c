@@ -88,16 +88,17 @@ static const char *different_setting(const aoe_model *a, const aoe_model *b) {
         s->bidirectional == t->bidirectional && (!s->bidirectional || s->bidirectional_from == t->bidirectional_from);
     const int same_token_module = !a->config.n_kernels == !b->config.n_kernels && !a->config.lstm_dims == !b->config.lstm_dims;
     const int same_modules = strcmp(a->modules_text, b->modules_text) == 0;
-    return s->pooling != t->pooling             ? "poolings"
-           : !same_prompt                       ? "prompts"
-           : !same_token_module                 ? "modules before the pooling"
-           : !same_modules                      ? "modules after the pooling"
-           : !same_shapes(a, b)                 ? "module sizes"
-           : s->normalize != t->normalize       ? "normalizations"
-           : s->truncate_dim != t->truncate_dim ? "embedding sizes"
-           : s->lowercase != t->lowercase       ? "lowercase settings"
-           : !same_mask                         ? "attention masks"
-                                                : NULL;
+    return s->pooling != t->pooling                                ? "poolings"
+           : !same_prompt                                          ? "prompts"
+           : !same_token_module                                    ? "modules before the pooling"
+           : !same_modules                                         ? "modules after the pooling"
+           : !same_shapes(a, b)                                    ? "module sizes"
+           : s->normalize != t->normalize                          ? "normalizations"
+           : s->truncate_dim != t->truncate_dim                    ? "embedding sizes"
+           : s->lowercase != t->lowercase                          ? "lowercase settings"
+           : !json_equal(s->chat, t->chat) && (s->chat || t->chat) ? "chat templates"
+           : !same_mask                                            ? "attention masks"
+                                                                   : NULL;
 }
 
 /* Returns an error if the models a and b have different configurations, settings or vocabularies. */

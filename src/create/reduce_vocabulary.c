@@ -198,12 +198,16 @@ static int add_config_ids(const reducer *r) {
     return rc;
 }
 
-/* Adds the tokens of a prompt template, which contains {text}. */
+/* Adds the tokens of a prompt template, which contains {text}, and of the chat template. */
 static int add_prompt(const reducer *r, const char *prompt) {
-    const aoe_encode_options o = {
-        .struct_size = sizeof o, .prompt = prompt, .no_special_tokens = 1, .lowercase = r->m->settings.lowercase};
+    const int chat = r->m->settings.chat != NULL;
+    const aoe_encode_options o = {.struct_size = sizeof o,
+                                  .prompt = prompt && *prompt ? prompt : NULL,
+                                  .no_special_tokens = 1,
+                                  .lowercase = r->m->settings.lowercase,
+                                  .chat_template = chat};
     aoe_ids ids = {0};
-    int rc = prompt && *prompt ? aoe_tokenizer_encode(r->m->tokenizer, aoe_text_of(""), &o, &ids, r->err) : 0;
+    int rc = o.prompt || chat ? aoe_tokenizer_encode(r->m->tokenizer, aoe_text_of(""), &o, &ids, r->err) : 0;
     for (size_t i = 0; i < ids.n && !rc; i++)
         rc = add(r, ids.id[i]);
     aoe_ids_free(&ids);

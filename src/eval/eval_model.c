@@ -70,7 +70,8 @@ static int count_tokens(void *user, aoe_text text, size_t *n, aoe_error *err) {
     aoe_encode_options o = {.struct_size = sizeof(aoe_encode_options),
                             .max_length = info.max_length,
                             .prompt = *info.prompt ? info.prompt : NULL,
-                            .lowercase = m->settings.lowercase};
+                            .lowercase = m->settings.lowercase,
+                            .chat_template = m->settings.chat != NULL};
     int rc = aoe_tokenizer_encode(t, text, &o, &s->ids, err);
     *n = s->ids.n;
     return rc;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "modeldir/settings.h"
+#include "tokenizer/encode.h"
 #include "tokenizer/tokenizer.h"
 
 /* Returns the number of mask tokens of the template. */
@@ -33,6 +34,7 @@ int aoei_empty_prompt_create(aoei_empty_prompt *p, const aoe_model *m, const cha
     aoe_encode_options_defaults(&o);
     o.prompt = prompt;
     o.lowercase = m->settings.lowercase;
+    o.chat_template = m->settings.chat != NULL;
     /* the template with a text of one word, which is then removed */
     int code = aoei_tokenizer_encode_marked(m->tokenizer, aoe_text_of("a"), &o, &ids, &before, &after, err);
     if (code)

@@ -130,5 +130,7 @@ int aoei_model_hash_embedding(const aoe_model *m, uint64_t *hash, aoe_error *err
     hash_adapters(m, hash);
     hash_modules(&m->config, hash);
     hash_tokenizer(m->tokenizer, hash);
+    if (s->chat && hash_json(s->chat, hash, err))
+        return AOE_ENOMEM;
     return hash_json(m->files.config_json, hash, err);
 }

@@ -103,6 +103,7 @@ void aoe_model_get_info(const aoe_model *m, aoe_model_info *info) {
         .lora_dropout = m->lora.dropout,
         .lora_targets = m->lora_targets ? m->lora_targets : "",
         .similarity = aoei_similarity_name(m->settings.similarity),
+        .chat_template = m->settings.chat != NULL,
     };
 }
 

@@ -29,6 +29,7 @@
 #include "modeldir/cross_encoder.h"
 #include "modeldir/layer_pooling.h"
 #include "modeldir/model_keys.h"
+#include "modeldir/model_tokenizer.h"
 #include "modeldir/peft.h"
 #include "modeldir/pooled_modules.h"
 #include "modeldir/settings_read.h"
@@ -64,18 +65,27 @@ static int check_options(const aoe_model_options *o, aoe_error *err) {
 /* Argument and result of open_tokenizer. */
 typedef struct tokenizer_work {
     aoe_model *model; /* its field `tokenizer` is set */
+    const char *dir;  /* directory of the tokenizer, borrowed */
     int rc;           /* error code; 0: success */
     aoe_error error;
 } tokenizer_work;
 
-/* Opens the tokenizer of the model directory. If a directory of adapters contains no tokenizer, opens the tokenizer of the base
- * model. */
+/* Opens the tokenizer of the model, and parses its chat template if the model renders texts with it. */
 static void open_tokenizer(void *arg) {
     tokenizer_work *work = arg;
     aoe_model *m = work->model;
-    work->rc = aoei_tokenizer_open_optional(&m->tokenizer, m->files.dir, &work->error);
-    if (!work->rc && !m->tokenizer && (m->files.base_dir || m->files.transformer_dir))
-        work->rc = aoei_tokenizer_open_optional(&m->tokenizer, aoei_weights_dir(&m->files), &work->error);
+    work->rc =
+        aoei_model_tokenizer_open(&m->tokenizer, &work->dir, &m->files, m->settings.chat, m->config.classes > 0, &work->error);
+}
+
+/* Warns about ignored keys of the tokenizer in `dir`, and if this is not the directory in which transformers looks for it. */
+static void warn_tokenizer(const aoe_model *m, const char *dir) {
+    aoei_tokenizer_warn(m->tokenizer, dir, &m->ctx->log);
+    if (m->files.transformer_dir && !strcmp(dir, m->files.dir))
+        aoei_log_write(&m->ctx->log, AOE_LOG_WARNING,
+                       "%s: the folder of the first module contains no tokenizer, so the tokenizer of %s is used; "
+                       "sentence-transformers reads it from the folder, and its embeddings can differ",
+                       m->files.transformer_dir, dir);
 }
 
 /* Checks that all weights are finite, and opens the tokenizer on another thread at the same time. */
@@ -83,7 +93,7 @@ static int check_weights_and_open_tokenizer(aoe_model *m, aoe_error *err) {
     tokenizer_work work = {.model = m};
     const int rc = aoei_weight_tensors_check_values(&m->files, &m->config, m->ctx->pool, open_tokenizer, &work, err);
     if (m->tokenizer)
-        aoei_tokenizer_warn(m->tokenizer, m->files.dir, &m->ctx->log);
+        warn_tokenizer(m, work.dir);
     return rc || !work.rc ? rc : aoei_fail(err, work.rc, "%s", work.error.message);
 }
 

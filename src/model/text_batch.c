@@ -12,6 +12,7 @@
 #include "model/reranker_template.h"
 #include "nn/batch.h"
 #include "tokenizer/input_names.h"
+#include "tokenizer/encode.h"
 #include "tokenizer/tokenizer.h"
 
 #include <assert.h>
@@ -283,11 +284,12 @@ static int count_prompt_tokens(const aoe_model *m, const aoe_encode_options *o, 
     return code;
 }
 
-/* If the pooling of the model leaves out the prompt, sets out->skipped. */
+/* If the pooling of the model leaves out the prompt, sets out->skipped. A prompt in a chat template is never left out, as in
+ * sentence-transformers. */
 static int mark_prompts(const job *j, aoei_token_lists *out, aoe_error *err) {
     size_t n[2] = {0, 0};
     int code = AOE_OK;
-    if (!j->model->settings.exclude_prompt || j->second)
+    if (!j->model->settings.exclude_prompt || j->model->settings.chat || j->second)
         return AOE_OK;
     for (size_t i = 0; i < 2 && !code; i++)
         code = count_prompt_tokens(j->model, &j->o[i], &n[i], err);
@@ -336,7 +338,8 @@ static int encode_prompted(const aoe_model *m, const aoe_text *texts, const aoe_
                                       .prompt = *prompt ? prompt : NULL,
                                       .lowercase = s->lowercase,
                                       .no_special_tokens = plain,
-                                      .drop_unknown = plain && !m->config.arch->keeps_unknown};
+                                      .drop_unknown = plain && !m->config.arch->keeps_unknown,
+                                      .chat_template = s->chat != NULL};
     }
     if (!code)
         code = encode_all(&j, out, failed, err);

@@ -15,6 +15,7 @@
 #include "encoder/classification_head.h"
 #include "modeldir/cross_encoder.h"
 #include "modeldir/sentence_transformers_write.h"
+#include "modeldir/transformer_module.h"
 #include "tokenizer/input_names.h"
 #include "tokenizer/padding.h"
 
@@ -81,6 +82,16 @@ static json_t *config_keys(const aoei_encoder_config *c, const aoe_tokenizer *t)
     return keys;
 }
 
+/* Returns the contents of sentence_bert_config.json, or NULL if an allocation fails. */
+static json_t *transformer_json(const aoei_encoder_config *c, const aoei_settings *s, const aoe_tokenizer *t) {
+    json_t *root = json_pack("{s:I, s:b, s:o}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase,
+                             "config_kwargs", config_keys(c, t));
+    if (root && !aoei_transformer_module_describe(root, s->chat, "sequence-classification", "logits", "scores"))
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
 static int write_modules(const aoei_encoder_config *c, const aoei_settings *s, const aoe_tokenizer *t, const char *dir,
                          aoe_error *err) {
     char name[64];
@@ -88,11 +99,7 @@ static int write_modules(const aoei_encoder_config *c, const aoei_settings *s, c
     int rc = save_json(json_pack("[{s:i, s:s, s:s, s:s}]", "idx", 0, "name", "0", "path", "", "type", TRANSFORMER_MODULE), dir,
                        "modules.json", err);
     if (!rc)
-        rc = save_json(json_pack("{s:s, s:{s:{s:s, s:s}}, s:s, s:I, s:b, s:o}", "transformer_task", "sequence-classification",
-                                 "modality_config", "text", "method", "forward", "method_output_name", "logits",
-                                 "module_output_name", "scores", "max_seq_length", (json_int_t)s->max_length, "do_lower_case",
-                                 s->lowercase, "config_kwargs", config_keys(c, t)),
-                       dir, "sentence_bert_config.json", err);
+        rc = save_json(transformer_json(c, s, t), dir, "sentence_bert_config.json", err);
     json_t *prompts = rc ? NULL : aoei_prompts_json(s);
     if (prompts && (json_object_set_new(prompts, "model_type", json_string("CrossEncoder")) ||
                     json_object_set_new(prompts, "activation_fn", json_string(name)))) {

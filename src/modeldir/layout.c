@@ -92,6 +92,7 @@ int aoei_is_model_file(const char *name) {
                                         "vocab.txt",
                                         "vocab.json",
                                         "merges.txt",
+                                        "chat_template.jinja",
                                         "README.md",
                                         AOEI_LICENSE,
                                         AOEI_NOTICE};

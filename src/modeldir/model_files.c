@@ -49,12 +49,11 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
     return rc;
 }
 
-/* If f->dir has no config.json and modules.json names a subfolder for the module Transformer, StaticEmbedding or
- * WordEmbeddings, sets
- * f->transformer_dir to this folder. If the first module is another module that is stored in a subfolder, returns an error that
+/* If modules.json names a subfolder for the module Transformer, StaticEmbedding or WordEmbeddings, sets f->transformer_dir to
+ * this folder. If the first module is another module that is stored in a subfolder, returns an error that
  * names it. */
 static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
-    if (f->base_dir || aoei_entry_exists(f->dir, AOEI_CONFIG_FILE) || !aoei_entry_exists(f->dir, "modules.json"))
+    if (f->base_dir || !aoei_entry_exists(f->dir, "modules.json"))
         return 0;
     json_t *root = NULL;
     char *path = aoei_path_join(f->dir, "modules.json");
@@ -245,9 +244,8 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
 }
 
 int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err) {
-    *f = (aoei_model_files){.dir = aoei_strdup(dir)};
     *c = (aoei_encoder_config){0};
-    int rc = f->dir ? find_transformer_dir(f, err) : aoei_fail_nomem(err, strlen(dir));
+    int rc = aoei_model_files_find(f, dir, err);
     char *path = rc ? NULL : aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
     if (!rc && !path)
         rc = aoei_fail_nomem(err, strlen(dir));
@@ -282,17 +280,26 @@ const char *aoei_weights_dir(const aoei_model_files *f) {
     return f->base_dir ? f->base_dir : f->transformer_dir ? f->transformer_dir : f->dir;
 }
 
+void aoei_tokenizer_dirs(const aoei_model_files *f, const char *dirs[2]) {
+    dirs[0] = f->transformer_dir ? f->transformer_dir : f->dir;
+    dirs[1] = f->transformer_dir ? f->dir : f->base_dir;
+}
+
 const char *aoei_settings_dir(const aoei_model_files *f) {
     const int own = aoei_entry_exists(f->dir, "aoe.json") || aoei_entry_exists(f->dir, "modules.json");
     return own ? f->dir : aoei_weights_dir(f);
 }
 
-int aoei_model_files_open_config(aoei_model_files *f, const char *dir, aoe_error *err) {
+int aoei_model_files_find(aoei_model_files *f, const char *dir, aoe_error *err) {
     *f = (aoei_model_files){.dir = aoei_strdup(dir)};
-    char *path = aoei_path_join(dir, AOEI_CONFIG_FILE);
-    int rc = f->dir && path ? 0 : aoei_fail_nomem(err, strlen(dir));
-    if (!rc)
-        rc = find_transformer_dir(f, err);
+    return f->dir ? find_transformer_dir(f, err) : aoei_fail_nomem(err, strlen(dir));
+}
+
+int aoei_model_files_open_config(aoei_model_files *f, const char *dir, aoe_error *err) {
+    int rc = aoei_model_files_find(f, dir, err);
+    char *path = rc ? NULL : aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
+    if (!rc && !path)
+        rc = aoei_fail_nomem(err, strlen(dir));
     if (!rc && aoei_exists(path))
         rc = aoei_json_load(&f->config_json, path, err);
     aoei_free(path);

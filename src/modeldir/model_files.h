@@ -76,6 +76,9 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
  * for a static model, whose configuration depends on its weights. The caller closes f with aoei_model_files_close, even if the
  * function fails. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err);
+/* Sets f->dir and f->transformer_dir. The caller closes f with aoei_model_files_close, even if the function fails. Errors:
+ * AOE_EFORMAT, AOE_EUNSUPPORTED (names the first module), AOE_ENOMEM. */
+int aoei_model_files_find(aoei_model_files *f, const char *dir, aoe_error *err);
 /* Sets f->dir and f->transformer_dir, and reads config.json, if it exists, into f->config_json. Opens only the weights of a
  * static model. The caller closes f with aoei_model_files_close, even if the function fails. Errors: as above. */
 int aoei_model_files_open_config(aoei_model_files *f, const char *dir, aoe_error *err);
@@ -83,6 +86,10 @@ void aoei_model_files_close(aoei_model_files *f); /* accepts a zeroed struct */
 /* Returns the directory that contains config.json and the weights of the encoder. If f->dir contains adapters, this is the
  * directory of the base model. The string is borrowed from f. */
 const char *aoei_weights_dir(const aoei_model_files *f);
+/* Sets dirs[2] to the directories in which the tokenizer is searched for, in this order; the second may be NULL. They are the
+ * directory of adapters and that of their base model, or the folder of the transformer and f->dir. The strings are borrowed
+ * from f. */
+void aoei_tokenizer_dirs(const aoei_model_files *f, const char *dirs[2]);
 /* Returns the directory that contains the settings. This is f->dir, unless f->dir contains adapters but no settings. In that
  * case it is the directory of the base model. The string is borrowed from f. */
 const char *aoei_settings_dir(const aoei_model_files *f);

@@ -133,7 +133,8 @@ static int warn_chat_template(const aoei_model_files *f, const char *settings, c
         aoei_log_write(
             log, AOE_LOG_WARNING,
             "%s: the directory has a chat template (%s) and no modules.json, so sentence-transformers renders every text "
-            "with the template; aoe embeds the texts without it, and the embeddings differ",
+            "with the template; aoe embeds the texts without it, and the embeddings differ; to render the texts, save the model "
+            "with sentence-transformers 5.4 or later",
             settings, file);
     return rc;
 }
@@ -180,7 +181,9 @@ static void warn_direction(const json_t *config, const char *type, const char *p
 
 int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_log *log, aoe_error *err) {
     static const char tokenizer[] = "tokenizer_config.json";
-    const char *dir = f->base_dir && !aoei_entry_exists(f->dir, tokenizer) ? f->base_dir : f->dir;
+    const char *dirs[2];
+    aoei_tokenizer_dirs(f, dirs);
+    const char *dir = dirs[1] && !aoei_entry_exists(dirs[0], tokenizer) ? dirs[1] : dirs[0];
     char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
     int rc = path ? aoei_json_keys_check(f->config_json, AOEI_KEYS_CONFIG, c->arch->model_type, path, log, err)
                   : aoei_fail_nomem(err, strlen(f->dir));

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "modeldir/cross_encoder.h"
+#include "modeldir/model_tokenizer.h"
 #include "modeldir/settings_read.h"
-#include "tokenizer/tokenizer_files.h"
 
 /* Checks the settings of an embedding model. */
 static int check_embedding(const aoei_model_files *f, const aoei_encoder_config *c, aoe_error *err) {
@@ -38,12 +38,21 @@ static int check_cross_encoder(aoei_model_files *f, const aoei_encoder_config *c
     return rc;
 }
 
-/* Checks that aoe can read the tokenizer of the model. A directory of adapters may use the tokenizer of its base model. */
+/* Checks that aoe can read the tokenizer of the model, and its chat template if the model renders texts with it. */
 static int check_tokenizer(const aoei_model_files *f, aoe_error *err) {
-    aoe_tokenizer *t;
-    int rc = aoei_tokenizer_open_optional(&t, f->dir, err);
+    aoe_tokenizer *t = NULL;
+    json_t *chat = NULL;
+    const char *dir = f->dir;
+    int lowercase, rc = aoei_text_settings_read(&lowercase, &chat, aoei_settings_dir(f), err);
+    if (!rc)
+        rc = aoei_model_tokenizer_open(&t, &dir, f, chat, 0, err);
     if (!rc && !t)
-        rc = aoe_tokenizer_open(&t, aoei_weights_dir(f), err);
+        rc =
+            aoei_fail(err, AOE_ENOENT,
+                      "%s: no tokenizer found; add tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with "
+                      "merges.txt",
+                      dir);
+    json_decref(chat);
     aoe_tokenizer_close(t);
     return rc;
 }

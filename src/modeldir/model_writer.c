@@ -280,13 +280,20 @@ static int write_cross_encoder(const aoei_model_contents *m, const char *dir, ao
     return m->config->classes ? aoei_cross_encoder_write(m->config, m->settings, m->tokenizer, m->config_json, dir, err) : 0;
 }
 
+/* Writes the files of sentence-transformers, if an embedding model of this architecture has them. */
+static int write_sentence_transformers(const aoei_model_contents *m, const char *dir, aoe_error *err) {
+    if (m->config->arch->library == AOEI_LIBRARY_NONE || m->config->classes)
+        return 0;
+    return aoei_sentence_transformers_write(m->settings, m->config, m->storage, dir, err);
+}
+
 static int write_adapters(const aoei_model_contents *m, const char *dir, aoe_error *err) {
     int rc;
     if ((rc = write_peft_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
         (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = aoei_token_module_write(m, dir, err)) ||
-        (rc = write_license(m, dir, err)) || (rc = write_cross_encoder(m, dir, err)) ||
-        (rc = aoei_adapters_readme(m, dir, err)))
+        (rc = write_license(m, dir, err)) || (rc = write_sentence_transformers(m, dir, err)) ||
+        (rc = write_cross_encoder(m, dir, err)) || (rc = aoei_adapters_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);
 }
@@ -296,9 +303,8 @@ static int write_complete(const aoei_model_contents *m, const char *dir, aoe_err
     if ((rc = write_config(m, dir, err)) || (m->tokenizer && (rc = aoei_tokenizer_save(m->tokenizer, dir, err))) ||
         (rc = write_settings(m, dir, err)) || (rc = aoei_modules_write(m, dir, err)) ||
         (rc = aoei_layer_pooling_write(m, dir, err)) || (rc = aoei_token_module_write(m, dir, err)) ||
-        (m->config->arch->library != AOEI_LIBRARY_NONE && !m->config->classes &&
-         (rc = aoei_sentence_transformers_write(m->settings, m->config, m->storage, dir, err))) ||
-        (rc = write_cross_encoder(m, dir, err)) || (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))
+        (rc = write_sentence_transformers(m, dir, err)) || (rc = write_cross_encoder(m, dir, err)) ||
+        (rc = write_license(m, dir, err)) || (rc = aoei_model_readme(m, dir, err)))
         return rc;
     return write_weights(m, dir, err);
 }

@@ -533,6 +533,8 @@ static int read_length_file(aoei_partial_settings *s, const char *dir, const cha
     *present = config != NULL;
     if (!rc && config && strcmp(name, "tokenizer_config.json") != 0)
         rc = aoei_transformer_module_check(&arguments, config, path, err);
+    if (!rc && config && !s->chat && strcmp(name, "tokenizer_config.json") != 0)
+        rc = aoei_transformer_module_chat(&s->chat, config, path, err);
     if (!rc && arguments) /* an argument of the tokenizer has priority */
         rc = read_length(&n, arguments, "model_max_length", max, path, err);
     if (!rc && json_is_null(json_object_get(arguments, "model_max_length")))
@@ -598,12 +600,12 @@ static int read_word_embeddings(aoei_partial_settings *s, const char *dir, size_
     return rc;
 }
 
-/* Reads the lengths from the folder of the first module, Transformer or WordEmbeddings: `dir`, or a subfolder such as
- * 0_Transformer. max, positions: see read_lengths. */
+/* Reads the lengths and the settings of the chat template from the folder of the first module, Transformer or WordEmbeddings:
+ * `dir`, or a subfolder such as 0_Transformer. max, positions: see read_lengths. */
 static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, size_t max, size_t positions, aoe_error *err) {
     json_t *root = NULL;
     char *path = NULL, *folder = NULL;
-    int rc = aoei_entry_exists(dir, "config.json") ? 0 : load_optional(&root, &path, dir, "modules.json", err);
+    int rc = load_optional(&root, &path, dir, "modules.json", err);
     const char *at = json_string_value(json_object_get(json_array_get(root, 0), "path"));
     if (!rc && at && aoei_is_plain_folder(at) && !(folder = aoei_path_join(dir, at)))
         rc = aoei_fail_nomem(err, strlen(dir));
@@ -617,12 +619,13 @@ static int read_transformer_lengths(aoei_partial_settings *s, const char *dir, s
     return rc;
 }
 
-int aoei_sentence_transformers_lowercase(int *lowercase, const char *dir, aoe_error *err) {
+int aoei_sentence_transformers_text_settings(int *lowercase, json_t **chat, const char *dir, aoe_error *err) {
     aoei_partial_settings s;
     aoei_partial_settings_init(&s);
     s.max_length = 1; /* is not read */
     const int rc = read_transformer_lengths(&s, dir, 1, 1, err);
     *lowercase = s.lowercase;
+    *chat = json_incref(s.chat);
     aoei_partial_settings_free(&s);
     return rc;
 }
@@ -695,7 +698,7 @@ int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, c
     int rc = 0;
     if (!s->skip_modules)
         rc = is_static ? read_static_modules(s, c, dir, err) : read_modules(s, dir, c, err);
-    if (!rc && !is_static && (s->max_length == AOE_AUTO || s->lowercase == AOE_AUTO))
+    if (!rc && !is_static)
         rc = read_transformer_lengths(s, dir, c->arch->max_length(c), aoei_sentence_transformers_positions(c), err);
     return rc ? rc : read_model_config(s, dir, err);
 }

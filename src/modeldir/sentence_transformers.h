@@ -16,7 +16,8 @@ int aoei_sentence_transformers_read(aoei_partial_settings *s, const char *dir, c
  * the positions that rope scaling adds. */
 size_t aoei_sentence_transformers_positions(const aoei_encoder_config *c);
 /* Sets *lowercase to "do_lower_case" of the sentence-transformers files in `dir`: 0, 1 or, if the key is missing, AOE_AUTO.
- * Errors: as above. */
-int aoei_sentence_transformers_lowercase(int *lowercase, const char *dir, aoe_error *err);
+ * Sets *chat to the settings of the chat template (aoei_settings.chat), or to NULL; the caller releases the object. Errors: as
+ * above. */
+int aoei_sentence_transformers_text_settings(int *lowercase, json_t **chat, const char *dir, aoe_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes configuration files of sentence-transformers in the format before version 5.4, which every version can read. Settings
+ * Writes configuration files of sentence-transformers in the format before version 5.4, which every version can read, except
+ * for models that render texts with a chat template: versions before 5.4 do not have this setting and ignore it. Settings
  * for which this format has no key are omitted; aoei_settings_limits names them.
  */
 #include "modeldir/sentence_transformers_write.h"
@@ -17,6 +18,7 @@
 #include "modeldir/layout.h"
 #include "modeldir/safetensors_writer.h"
 #include "modeldir/token_module.h"
+#include "modeldir/transformer_module.h"
 #include "tokenizer/tokenizer_file_names.h"
 #include "encoder/token_pooling.h"
 
@@ -178,6 +180,18 @@ static int write_unsupported(const char *module, const char *dir, aoe_error *err
     return save_json(json_pack("[o]", module_json(0, "", module)), dir, "modules.json", err);
 }
 
+/* Returns the contents of sentence_bert_config.json, or NULL if an allocation fails. The modality "message" exists since
+ * version 5.4. */
+static json_t *transformer_json(const aoei_settings *s) {
+    json_t *root = json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase);
+    if (root && s->chat &&
+        aoei_transformer_module_describe(root, s->chat, "feature-extraction", "last_hidden_state", "token_embeddings")) {
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}
+
 int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_config *c, aoe_storage storage, const char *dir,
                                      aoe_error *err) {
     int rc;
@@ -207,7 +221,6 @@ int aoei_sentence_transformers_write(const aoei_settings *s, const aoei_encoder_
                                  "update_embeddings", !c->frozen_words, "max_seq_length", (json_int_t)s->max_length),
                        dir, AOEI_WORDS_CONFIG, err);
     else
-        rc = save_json(json_pack("{s:I, s:b}", "max_seq_length", (json_int_t)s->max_length, "do_lower_case", s->lowercase), dir,
-                       "sentence_bert_config.json", err);
+        rc = save_json(transformer_json(s), dir, "sentence_bert_config.json", err);
     return rc ? rc : write_model_config(s, dir, err);
 }

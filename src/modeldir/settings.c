@@ -106,6 +106,7 @@ void aoei_partial_settings_free(aoei_partial_settings *s) {
     aoei_free(s->token_module_folder);
     json_decref(s->modules);
     json_decref(s->prompts);
+    json_decref(s->chat);
     aoei_partial_settings_init(s);
 }
 
@@ -120,6 +121,7 @@ void aoei_settings_free(aoei_settings *s) {
     aoei_free(s->token_module_folder);
     json_decref(s->modules);
     json_decref(s->prompts);
+    json_decref(s->chat);
     *s = (aoei_settings){0};
 }
 
@@ -137,14 +139,15 @@ static json_t *copy_list(const json_t *list) {
 
 int aoei_settings_copy(aoei_settings *to, const aoei_settings *from, aoe_error *err) {
     *to = *from;
-    to->prompts = to->modules = NULL;
+    to->prompts = to->modules = to->chat = NULL;
     to->prompt = aoei_strdup(from->prompt);
     to->layer_pooling = from->layer_pooling ? aoei_strdup(from->layer_pooling) : NULL;
     to->token_module_folder = from->token_module_folder ? aoei_strdup(from->token_module_folder) : NULL;
     if (!to->prompt || !to->layer_pooling != !from->layer_pooling || !to->token_module_folder != !from->token_module_folder)
         return aoei_fail_nomem(err, strlen(from->prompt) + 1);
-    to->prompts = json_incref(from->prompts); /* the object can be shared, because it is never modified after it was read */
-    to->modules = copy_list(from->modules);   /* aoei_model_add_dense appends to the list */
+    to->prompts = json_incref(from->prompts); /* the objects can be shared, because they are never modified after reading */
+    to->chat = json_incref(from->chat);
+    to->modules = copy_list(from->modules); /* aoei_model_add_dense appends to the list */
     return !to->modules == !from->modules ? 0 : aoei_fail_nomem(err, 1);
 }
 

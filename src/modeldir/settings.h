@@ -58,6 +58,9 @@ typedef struct aoei_settings {
                                    normalization; 0: embeddings are not truncated */
     int unit_truncated;         /* 1: truncated embeddings are normalized again, because the caller requested normalization */
     aoei_similarity similarity; /* similarity for which the model was trained */
+    /* chat template with which texts are rendered: JSON object with the keys "format" and "options" (tokenizer/chat_encode.h);
+       owned; NULL: texts are not rendered */
+    json_t *chat;
 } aoei_settings;
 
 /* The settings while they are read. They are read from several sources in order of precedence, and each source sets only fields
@@ -80,6 +83,7 @@ typedef struct aoei_partial_settings {
     int subtract_empty_prompt;      /* see aoei_settings; 0 if it is not set */
     size_t truncate_dim;            /* see aoei_settings; AOE_AUTO: not set */
     int similarity;                 /* value of aoei_similarity; AOE_AUTO: not set */
+    json_t *chat;                   /* see aoei_settings; NULL: not set; owned */
     int skip_modules; /* 1: modules.json is not read, because aoe.json specifies the pooling and the normalization */
 } aoei_partial_settings;
 

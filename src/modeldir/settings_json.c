@@ -18,9 +18,9 @@
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
  * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
  * "include_prompt" and "layer_pooling", version 5 the poolings last-two-avg, layer1-last-avg and mask,
- * version 6 the key "cnn", version 7 the module Flow, version 8 the key "lstm", and version 9 the key
- * "subtract_empty_prompt" */
-#define MAX_FORMAT_VERSION 9
+ * version 6 the key "cnn", version 7 the module Flow, version 8 the key "lstm", version 9 the key "subtract_empty_prompt",
+ * and version 10 the key "chat_template" */
+#define MAX_FORMAT_VERSION 10
 
 /* Reads "prompts", a JSON object of named prompt templates. The template with the name "default" is the prompt of the model. */
 static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
@@ -149,6 +149,19 @@ static int read_modules(aoei_partial_settings *s, json_t *root, const char *file
     return rc;
 }
 
+/* Reads "chat_template": an object with the keys "format" and "options". */
+static int read_chat(aoei_partial_settings *s, json_t *root, const char *file, aoe_error *err) {
+    json_t *chat = json_object_get(root, "chat_template"), *options = json_object_get(chat, "options");
+    if (!chat)
+        return 0;
+    if (!json_is_object(chat) || (options && !json_is_object(options)))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"chat_template\" is not an object with \"format\" and \"options\"; correct it",
+                         file);
+    if (!s->chat)
+        s->chat = json_incref(chat);
+    return 0;
+}
+
 /* Reads all fields of aoe.json. */
 static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, const aoei_encoder_config *c, const char *file,
                        aoe_error *err) {
@@ -169,7 +182,7 @@ static int read_fields(aoei_partial_settings *s, json_t **record, json_t *root, 
         (rc = aoei_json_bool(root, "lowercase", &lowercase, file, err)) ||
         (rc = aoei_json_bool(root, "include_prompt", &s->include_prompt, file, err)) ||
         (rc = aoei_json_bool(root, "subtract_empty_prompt", &s->subtract_empty_prompt, file, err)) ||
-        (rc = aoei_partial_settings_read_output(s, root, "similarity", file, err)))
+        (rc = aoei_partial_settings_read_output(s, root, "similarity", file, err)) || (rc = read_chat(s, root, file, err)))
         return rc;
     if (training && !json_is_object(training))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"training\" is not an object; remove it", file);
@@ -204,6 +217,8 @@ static int is_single_dense(const aoei_settings *s) {
 static int format_version(const aoei_settings *s) {
     const size_t n = aoei_settings_module_count(s);
     const aoe_pooling p = s->pooling;
+    if (s->chat)
+        return 10;
     if (s->subtract_empty_prompt)
         return 9;
     if (s->token_module == AOEI_TOKEN_MODULE_LSTM)
@@ -250,6 +265,7 @@ static int add_optional(json_t *root, const aoei_settings *s) {
                    (s->truncate_dim && json_object_set_new(root, "truncate_dim", json_integer((json_int_t)s->truncate_dim))) ||
                    (s->similarity != AOEI_SIMILARITY_COSINE &&
                     json_object_set_new(root, "similarity", json_string(aoei_similarity_name(s->similarity)))) ||
+                   (s->chat && json_object_set(root, "chat_template", s->chat)) ||
                    (s->bidirectional &&
                     json_object_set_new(root, "bidirectional_from", json_integer((json_int_t)s->bidirectional_from)))
                ? -1

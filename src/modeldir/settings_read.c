@@ -138,6 +138,7 @@ int aoei_settings_read(aoei_settings *s, json_t **record, const char *dir, const
         .subtract_empty_prompt = st.subtract_empty_prompt,
         .truncate_dim = st.truncate_dim != AOE_AUTO ? st.truncate_dim : 0,
         .unit_truncated = o->normalize == 1,
+        .chat = st.chat,
         .similarity = st.similarity != AOE_AUTO ? (aoei_similarity)st.similarity : AOEI_SIMILARITY_COSINE,
     };
     return 0;

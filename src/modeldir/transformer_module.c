@@ -85,28 +85,92 @@ static int check_choice(json_t *config, const char *key, const char *const *allo
 }
 
 /* Checks "modality_config", which contains for each modality the method of the model that is called and the name of its
- * output. task: value of "transformer_task"; NULL: none. */
-static int check_modality(json_t *config, const char *task, const char *path, aoe_error *err) {
+ * output. */
+static int check_modality(json_t *config, const char *path, aoe_error *err) {
     static const char *const methods[] = {"forward", NULL}, *const outputs[] = {"last_hidden_state", "logits", NULL};
     json_t *modality = json_object_get(config, "modality_config"), *text = json_object_get(modality, "text");
     if (!json_object_size(modality))
         return 0;
-    if (!text)
+    json_t *message = json_object_get(modality, "message");
+    if (!text && !message)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modality_config has no modality 'text'; aoe supports models of texts only",
                          path);
-    /* sentence-transformers renders every text as a chat message if the modality "message" exists. Language models that are
-     * rerankers are an exception, because aoei_chat_template_read checks their template. */
-    if (json_object_get(modality, "message") && (!task || strcmp(task, "text-generation") != 0))
-        return aoei_fail(
-            err, AOE_EUNSUPPORTED,
-            "%s: modality_config contains \"message\": sentence-transformers renders every text with the chat "
-            "template of this model, which aoe does not support; remove \"message\" to embed the texts without the "
-            "template, if the model was trained without it",
-            path);
-    if (!json_is_object(text))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"text\" in modality_config is not an object; correct the value", path);
-    const int rc = check_choice(text, "method", methods, path, err);
-    return rc ? rc : check_choice(text, "method_output_name", outputs, path, err);
+    if ((text && !json_is_object(text)) || (message && !json_is_object(message)))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" in modality_config is not an object; correct the value", path,
+                         text && !json_is_object(text) ? "text" : "message");
+    int rc = check_choice(text, "method", methods, path, err);
+    if (!rc)
+        rc = check_choice(text, "method_output_name", outputs, path, err);
+    if (!rc)
+        rc = check_choice(message, "method", methods, path, err);
+    return rc ? rc : check_choice(message, "method_output_name", outputs, path, err);
+}
+
+/* Returns the modality "message", or NULL if texts are not rendered with a chat template. Language models that are rerankers
+ * are an exception, because aoei_chat_template_read checks their template. */
+static json_t *find_message(json_t *config) {
+    const char *task = json_string_value(json_object_get(config, "transformer_task"));
+    json_t *message = json_object_get(json_object_get(config, "modality_config"), "message");
+    return task && !strcmp(task, "text-generation") ? NULL : message;
+}
+
+/* Arguments of apply_chat_template that are not variables of the template. */
+static const char *const rejected_chat_keys[] = {"truncation",
+                                                 "max_length",
+                                                 "chat_template",
+                                                 "conversation",
+                                                 "messages",
+                                                 "tools",
+                                                 "documents",
+                                                 "continue_final_message",
+                                                 "sanitize_control_tokens",
+                                                 "return_assistant_tokens_mask",
+                                                 "return_dict",
+                                                 "tokenize",
+                                                 "tokenizer_kwargs",
+                                                 "processor_kwargs",
+                                                 "text_kwargs",
+                                                 "common_kwargs",
+                                                 NULL};
+
+/* Sets *options to the arguments of the chat template in `given`, an object or NULL. */
+static int read_chat_options(json_t **options, json_t *given, const char *path, aoe_error *err) {
+    const char *name;
+    json_t *v;
+    if (given && !json_is_object(given) && !json_is_null(given))
+        return aoei_fail(err, AOE_EFORMAT, "%s: \"chat_template\" in processing_kwargs is not an object; correct the value",
+                         path);
+    if (!(*options = json_object()))
+        return aoei_fail_nomem(err, 0);
+    json_object_foreach(given, name, v) {
+        if (is_listed(text_keys, name))
+            continue;
+        if (is_listed(rejected_chat_keys, name) || (!strcmp(name, "restore_suffix") && !json_is_boolean(v)))
+            return aoei_fail(err, AOE_EUNSUPPORTED,
+                             "%s: this value of \"%s\" in \"chat_template\" of processing_kwargs is not supported, because it "
+                             "can change the embeddings; remove it",
+                             path, name);
+        if (json_object_set(*options, name, v))
+            return aoei_fail_nomem(err, strlen(name));
+    }
+    return 0;
+}
+
+int aoei_transformer_module_chat(json_t **chat, json_t *config, const char *path, aoe_error *err) {
+    json_t *message = find_message(config), *options = NULL;
+    *chat = NULL;
+    if (!message)
+        return 0;
+    const int rc =
+        read_chat_options(&options, json_object_get(json_object_get(config, "processing_kwargs"), "chat_template"), path, err);
+    json_t *format = json_object_get(message, "format"), *object = rc ? NULL : json_pack("{s:O}", "options", options);
+    json_decref(options);
+    if (rc || (object && (!format || !json_object_set(object, "format", format)))) {
+        *chat = object;
+        return rc;
+    }
+    json_decref(object);
+    return aoei_fail_nomem(err, 0);
 }
 
 int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, const char *path, aoe_error *err) {
@@ -132,7 +196,7 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
         (rc = check_arguments(config, "processor_kwargs", processor_keys, in_tokenizer, path, err)) ||
         (rc = check_arguments(processing, "text", text_keys, remove, path, err)) ||
         (rc = check_arguments(processing, "common", text_keys, remove, path, err)) ||
-        (rc = check_arguments(processing, "chat_template", text_keys, remove, path, err)) ||
+        (!find_message(config) && (rc = check_arguments(processing, "chat_template", text_keys, remove, path, err))) ||
         (rc = check_choice(config, "transformer_task", tasks, path, err)) ||
         (rc = check_choice(config, "module_output_name", outputs, path, err)))
         return rc;
@@ -142,5 +206,22 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
             return aoei_fail(err, AOE_EUNSUPPORTED,
                              "%s: \"%s\" is not supported, because it can change the embeddings; remove it", path, rejected[i]);
     }
-    return check_modality(config, task, path, err);
+    return check_modality(config, path, err);
+}
+
+int aoei_transformer_module_describe(json_t *config, const json_t *chat, const char *task, const char *method_output,
+                                     const char *module_output) {
+    json_t *text = json_pack("{s:s, s:s}", "method", "forward", "method_output_name", method_output),
+           *message = chat ? json_copy(text) : NULL, *modality = json_pack("{s:o}", "text", text),
+           *format = json_object_get(chat, "format"), *options = json_object_get(chat, "options");
+    int bad = !modality || (chat && !message) || (format && json_object_set(message, "format", format)) ||
+              (chat && json_object_set(modality, "message", message)) ||
+              json_object_set_new(config, "transformer_task", json_string(task)) ||
+              json_object_set(config, "modality_config", modality) ||
+              json_object_set_new(config, "module_output_name", json_string(module_output));
+    if (!bad && json_object_size(options))
+        bad = json_object_set_new(config, "processing_kwargs", json_pack("{s:O}", "chat_template", options));
+    json_decref(message);
+    json_decref(modality);
+    return bad ? -1 : 0;
 }

@@ -65,6 +65,10 @@ static const class_rule *find_rule(const json_t *config) {
     return NULL;
 }
 
+int aoei_class_tokens_known(const json_t *config) {
+    return find_rule(config) != NULL;
+}
+
 const char *aoei_class_tokens_default(const json_t *config, size_t which) {
     const class_rule *c = find_rule(config);
     return c ? c->tokens[which] : NULL;

@@ -20,6 +20,8 @@ extern const char *const aoei_class_token_keys[AOEI_CLASS_TOKENS];
  * tokenizer_config.json, determines. file: path of tokenizer_config.json for messages. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED,
  * AOE_ENOMEM. */
 int aoei_class_tokens_set_model(json_t *root, const json_t *config, const char *file, aoe_error *err);
+/* Returns 1 if the table contains the class in `config`, the parsed tokenizer_config.json. */
+int aoei_class_tokens_known(const json_t *config);
 /* Returns the default of the special token with the index `which` in aoei_class_token_keys: its value if `config` does not
  * contain its key. The string is static. Returns NULL if the class has no default. */
 const char *aoei_class_tokens_default(const json_t *config, size_t which);

@@ -11,9 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/check.h"
 #include "base/error.h"
-#include "base/options.h"
 #include "base/utf8.h"
 #include "tokenizer/bpe_read.h"
 #include "tokenizer/pair.h"
@@ -203,9 +201,7 @@ static int encode_prompted(encoder *e, aoe_text text, const aoe_encode_options *
 
 static int encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, ends *around,
                   aoe_error *err) {
-    static const aoe_encode_options defaults = {0};
     const aoei_postprocessor *post = &t->post;
-    o = o ? o : &defaults;
     aoei_words words; /* not zeroed, because most elements are never used */
     encoder e = {.t = t,
                  .words = &words,
@@ -241,31 +237,19 @@ done:
     return rc;
 }
 
-void aoe_encode_options_defaults(aoe_encode_options *o) {
-    if (!o)
-        return;
-    *o = (aoe_encode_options){.struct_size = sizeof *o};
-}
-
-int aoe_tokenizer_encode(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids, aoe_error *err) {
-    AOEI_CHECK(err, t, ids);
-    AOEI_OPTIONS(aoe_encode_options, o, err);
-    return encode(t, text, o, ids, NULL, err);
-}
-
-int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
-                                 size_t *before, size_t *after, aoe_error *err) {
+int aoei_tokenizer_encode_plain(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                                size_t *before, size_t *after, aoe_error *err) {
     ends e = {0};
-    const int specials = !(o && o->no_special_tokens), rc = encode(t, text, o, ids, &e, err);
-    *before = e.before + (specials ? t->post.n_before : 0);
-    *after = e.after + (specials ? t->post.n_after : 0);
+    const int rc = encode(t, text, o, ids, before ? &e : NULL, err);
+    if (before) {
+        *before = e.before + (o->no_special_tokens ? 0 : t->post.n_before);
+        *after = e.after + (o->no_special_tokens ? 0 : t->post.n_after);
+    }
     return rc;
 }
 
-int aoe_tokenizer_encode_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second, const aoe_encode_options *o,
-                              aoe_ids *ids, aoe_error *err) {
-    AOEI_CHECK(err, t, ids);
-    AOEI_OPTIONS(aoe_encode_options, o, err);
+int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second, const aoe_encode_options *o,
+                                     aoe_ids *ids, aoe_error *err) {
     aoe_encode_options whole = *o;
     aoe_ids second_ids = {0};
     whole.max_length = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Internal functions of tokenizers, in addition to the public functions in aoe.h. aoei_tokenizer_encode_marked also returns
- * which tokens belong to the text itself. Other functions return properties of tokens.
+ * Encodes texts without a chat template, and returns properties of tokens.
  */
 #ifndef AOEI_TOKENIZER_TOKENIZER_H
 #define AOEI_TOKENIZER_TOKENIZER_H
@@ -10,10 +9,13 @@
 
 #include "aoe.h"
 
-/* Encodes a text as aoe_tokenizer_encode does. Also sets *before and *after to the number of ids before and after the tokens of
- * the text itself. These ids belong to special tokens and to tokens of the prompt. */
-int aoei_tokenizer_encode_marked(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
-                                 size_t *before, size_t *after, aoe_error *err);
+/* Encodes a text or a pair of texts as aoe_tokenizer_encode and aoe_tokenizer_encode_pair do without a chat template. If
+ * `before` is not NULL, also sets *before and *after to the number of ids before and after the tokens of the text itself, which
+ * belong to special tokens and to the prompt. */
+int aoei_tokenizer_encode_plain(const aoe_tokenizer *t, aoe_text text, const aoe_encode_options *o, aoe_ids *ids,
+                                size_t *before, size_t *after, aoe_error *err);
+int aoei_tokenizer_encode_plain_pair(const aoe_tokenizer *t, aoe_text first, aoe_text second, const aoe_encode_options *o,
+                                     aoe_ids *ids, aoe_error *err);
 
 /* Returns the id of the token token[len], or -1 if the tokenizer has no such token. Added tokens take precedence over the
  * vocabulary. */

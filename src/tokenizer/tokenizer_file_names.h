@@ -6,6 +6,8 @@
 
 #define AOEI_WORDS_FILE "whitespacetokenizer_config.json" /* file of a vocabulary of words (word_lookup.h) */
 
+#define AOEI_CHAT_FILE "chat_template.jinja" /* chat template (chat_template.h) */
+
 /* Indices of the files of a tokenizer. */
 enum {
     AOEI_FILE_TOKENIZER_JSON,
@@ -16,6 +18,7 @@ enum {
     AOEI_FILE_VOCAB_JSON,
     AOEI_FILE_MERGES,
     AOEI_FILE_WORDS,
+    AOEI_FILE_CHAT_TEMPLATE,
     AOEI_FILE_COUNT
 };
 

@@ -9,13 +9,13 @@
 
 #include "base/alloc.h"
 #include "base/atomic_write.h"
-#include "base/check.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/git_lfs.h"
 #include "base/json.h"
 #include "base/json_keys.h"
 #include "base/path.h"
+#include "tokenizer/chat_template.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer_json.h"
 #include "tokenizer/tokenizer_parts.h"
@@ -155,23 +155,6 @@ void aoei_tokenizer_warn(const aoe_tokenizer *t, const char *dir, const aoei_log
     aoei_json_keys_warn(&t->unknown, path, log);
 }
 
-int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
-    if (t)
-        *t = NULL;
-    AOEI_CHECK(err, t);
-    char found[PATH_MAX];
-    int rc = dir ? 0 : aoe_default_model(found, sizeof found, err);
-    dir = dir ? dir : found;
-    if (!rc)
-        rc = aoei_tokenizer_open_optional(t, dir, err);
-    if (rc || *t)
-        return rc;
-    return aoei_fail(err, AOE_ENOENT,
-                     "%s: no tokenizer found; add tokenizer.json, or vocab.txt with tokenizer_config.json, or vocab.json with "
-                     "merges.txt",
-                     dir);
-}
-
 static int keep_copy(aoei_kept_file *f, aoe_text text, aoe_error *err) {
     if (!text.data)
         return 0;
@@ -252,6 +235,7 @@ int aoei_tokenizer_save(const aoe_tokenizer *t, const char *dir, aoe_error *err)
 void aoe_tokenizer_close(aoe_tokenizer *t) {
     if (!t)
         return;
+    aoei_chat_free(t->chat);
     aoei_free(t->lowercased.step);
     aoei_normalizer_free(&t->normalizer);
     aoei_added_tokens_free(&t->added);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests model directories whose chat template, adapters or tokenizer settings change the embedded texts: every command rejects them by
-# name or warns. Also tests the warning for an escape sequence in a prompt.
+# Tests model directories whose chat template, adapters or tokenizer settings change the embedded texts: every command renders the texts,
+# rejects the directory by name, or warns. Also tests the warning for an escape sequence in a prompt.
 . "$SRC/tests/cli/support/model.sh"
 tiny_model plain
 small_table pairs.tsv 8
@@ -16,20 +16,65 @@ echo '{"pooling_mode":"mean"}' >message/1_Pooling/config.json
 cp template message/chat_template.jinja
 config() { printf '{"transformer_task":"feature-extraction","module_output_name":"token_embeddings","modality_config":{"text":{"method":"forward","method_output_name":"last_hidden_state"}%s}}' "$1" >message/sentence_bert_config.json; }
 config ',"message":{"method":"forward","method_output_name":"last_hidden_state","format":"flat"}'
+sed 's/^/<user> /' texts.txt >rendered.txt
+"$AOE" tokenize -q -m message texts.txt >ids
+"$AOE" tokenize -q -m plain --no-specials rendered.txt | cmp - ids
+"$AOE" tokenize -q -m message --prompt 'find {text}' texts.txt >prompted
+sed 's/^/<system> find /' rendered.txt | "$AOE" tokenize -q -m plain --no-specials | cmp - prompted
+"$AOE" tokenize -q -m message --max-length 3 texts.txt | grep -c '^\[[0-9]*,[0-9]*,[0-9]*\]$'
+"$AOE" info -q message | grep texts
+"$AOE" info -q --json message | grep -o '"chat_template":true'
+"$AOE" embed -q -m message --dtype f32 texts.txt >vectors
+"$AOE" embed -q -m plain --pooling mean --dtype f32 texts.txt 2>/dev/null | cmp -s - vectors || echo "the template changes the vectors"
+"$AOE" embed -q -m message --dtype f32 -o whole.npy texts.txt
+"$AOE" embed -q -m message --dtype f32 --chunk mean -o chunks.npy texts.txt
+cmp whole.npy chunks.npy
+printf 'a b c d e f g h i j k l m n o p q r s t u v w x y z\n' >long.txt
+"$AOE" embed -q -m message --max-length 12 --chunk mean long.txt | grep -o '"chunks":[0-9]*' # each chunk has the template
+
+echo "saved models keep the template"
+"$AOE" convert -q message --dtype f32 -o converted
+"$AOE" embed -q -m converted --dtype f32 texts.txt | cmp - vectors
+rm converted/aoe.json # the files of sentence-transformers are sufficient
+"$AOE" embed -q -m converted --dtype f32 texts.txt | cmp - vectors
+"$AOE" train -q -m message -d pairs.tsv -o trained --max-steps 1
+"$AOE" tokenize -q -m trained texts.txt | cmp - ids
+"$AOE" train -q -m message -d pairs.tsv -o lora --max-steps 1 --lora-r 2
+"$AOE" embed -q -m lora --dtype f32 texts.txt >adapted
+rm lora/aoe.json
+"$AOE" embed -q -m lora --dtype f32 texts.txt | cmp - adapted
+"$AOE" train -q --method cross-encoder -m message -d pairs.tsv -o cross --max-steps 1
+printf '["a b","c"]\n' | "$AOE" tokenize -q -m cross --jsonl >pair
+echo '<query> a b<document> c' | "$AOE" tokenize -q -m plain --no-specials | cmp - pair
+
+echo "templates that are rejected"
+fails "$AOE" embed -q -m message --prompt 'find {text} now' texts.txt
+for template in '{% include "x" %}' '{{ 1' 'the same' '{{ raise_exception("no texts") }}' '{{ bos_token }}{{ messages[0].content }}'; do
+    echo "$template" >message/chat_template.jinja
+    sed '/tokenizer_class/d' plain/tokenizer_config.json >message/tokenizer_config.json
+    fails "$AOE" embed -q -m message texts.txt
+    fails "$AOE" tokenize -q -m message texts.txt
+done
+rm message/chat_template.jinja
 fails "$AOE" embed -q -m message texts.txt
-fails "$AOE" tokenize -q -m message texts.txt
-fails "$AOE" similarity -q -m message a b
-fails "$AOE" train -q -m message -d pairs.tsv -o out
-fails "$AOE" eval sts -q -m message pairs.tsv
-fails "$AOE" convert -q message --dtype bf16 -o out
-fails "$AOE" info message
-is_absent out
+cp template message/chat_template.jinja
+mkdir message/additional_chat_templates
+fails "$AOE" embed -q -m message texts.txt
+rmdir message/additional_chat_templates
+config ',"message":{"method":"forward","method_output_name":"last_hidden_state","format":"other"}'
+fails "$AOE" embed -q -m message texts.txt
+config '},"processing_kwargs":{"chat_template":{"tools":["x"]},"ignored":{},"message":{}'
+sed 's/,"ignored":{},"message":{}//; s/"last_hidden_state"}}/"last_hidden_state"},"message":{"method":"forward","method_output_name":"last_hidden_state"}}/' message/sentence_bert_config.json >edited
+mv edited message/sentence_bert_config.json
+fails "$AOE" embed -q -m message texts.txt
+
+echo "modality_config without message"
 config ''
 "$AOE" embed -q -m message texts.txt --dtype f32 >rendered
 "$AOE" embed -q -m plain --pooling mean texts.txt --dtype f32 2>/dev/null | cmp - rendered # without the modality, the template is not used
 
 echo "a directory without modules.json and with a chat template"
-for place in chat_template.jinja tokenizer_config.json additional_chat_templates; do
+for place in chat_template.jinja tokenizer_config.json additional_chat_templates; do # aoe does not render; sentence-transformers does
     cp -r plain raw
     case $place in
     chat_template.jinja) cp template raw/chat_template.jinja ;;

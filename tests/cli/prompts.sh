@@ -68,6 +68,16 @@ printf '[{"path":"0_Transformer","type":"sentence_transformers.models.Transforme
     >folder/modules.json
 "$AOE" embed -q -m suffix --prompt '' texts.txt >named
 "$AOE" embed -q -m folder texts.txt | cmp - named
+"$AOE" tokenize -q -m folder texts.txt >ids
+# the path in modules.json decides, even if the directory itself contains another model
+tiny_model other --seed 31
+cp other/config.json other/model.safetensors folder
+printf '[UNK]\nx\n' >folder/vocab.txt
+"$AOE" embed -q -m folder texts.txt | cmp - named
+"$AOE" tokenize -q -m folder texts.txt | cmp - ids
+# a tokenizer only in the directory itself is used, with a warning
+mv folder/0_Transformer/tokenizer.json folder/0_Transformer/tokenizer_config.json folder/0_Transformer/vocab.txt folder
+"$AOE" embed -q -m folder texts.txt | cmp - named
 printf '[{"path":"0_CLIPModel","type":"sentence_transformers.models.CLIPModel"}]' >folder/modules.json
 fails "$AOE" embed -q -m folder texts.txt
 # a model that was trained for another similarity, which is kept when the model is saved

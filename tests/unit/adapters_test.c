@@ -186,8 +186,8 @@ static void writes_peft_files(void **state) {
         assert_non_null(strstr(text, tasks[kind]));
         assert_non_null(strstr(text, base)); /* the configuration contains the full path of the base model */
         assert_non_null(strstr(text, kind ? "down_proj" : "\"output.dense\""));
-        static const char *const present[] = {"aoe.json", "README.md", "vocab.txt", "tokenizer_config.json"},
-                                 *const absent[] = {"config.json", "model.safetensors", "modules.json"};
+        static const char *const present[] = {"aoe.json", "modules.json", "README.md", "vocab.txt", "tokenizer_config.json"},
+                                 *const absent[] = {"config.json", "model.safetensors"};
         for (size_t i = 0; i < sizeof present / sizeof *present; i++)
             assert_true(aoei_entry_exists(adapters, present[i]));
         for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
@@ -297,7 +297,7 @@ static void quantizes_frozen_weights(void **state) {
 static void finds_tokenizer_and_base(void **state) {
     (void)state;
     char *base, *adapters, *elsewhere = test_path(test_dir, "elsewhere");
-    static const char *const own[] = {"aoe.json", "vocab.txt", "tokenizer_config.json"};
+    static const char *const own[] = {"aoe.json", "modules.json", "vocab.txt", "tokenizer_config.json"};
     aoe_model_info info;
     aoe_error err = {0};
     aoe_model *m;

@@ -137,7 +137,7 @@ static void rejects_an_invalid_aoe_json(void **state) {
         const char *text, *fragment;
         int code;
     } cases[] = {
-        {"{\"format_version\":10}", "aoe.json: format_version is 10, but this version of aoe supports at most 9; update aoe",
+        {"{\"format_version\":11}", "aoe.json: format_version is 11, but this version of aoe supports at most 10; update aoe",
          AOE_EUNSUPPORTED},
         {"{}", "aoe.json: \"format_version\" is missing", AOE_EFORMAT},
         {"[]", "aoe.json: not a JSON object", AOE_EFORMAT},
@@ -155,6 +155,7 @@ static void rejects_an_invalid_aoe_json(void **state) {
         {"{\"format_version\":2,\"dense\":\"../2_Dense\"}",
          "aoe.json: \"dense\" is '../2_Dense', which is not the name of a folder", AOE_EFORMAT},
         {"{\"format_version\":2,\"dense\":2}", "aoe.json: \"dense\" is not a string", AOE_EFORMAT},
+        {"{\"format_version\":10,\"chat_template\":\"x\"}", "aoe.json: \"chat_template\" is not an object with", AOE_EFORMAT},
     };
     char *dir = test_dir_create();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

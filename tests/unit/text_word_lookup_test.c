@@ -9,6 +9,7 @@
 #include "../support/support.h"
 #include "../support/tokenizers.h"
 #include "base/dir.h"
+#include "tokenizer/encode.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
