@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -208,10 +209,45 @@ static int add_unknown(reader *r, aoe_error *err) {
     return aoei_vocab_add(&r->words, UNKNOWN, strlen(UNKNOWN), (int64_t)r->n++, err);
 }
 
-/* Fails if the file consists of binary vectors: a file of fastText, or a word2vec file whose header is followed by bytes that
- * are no text. */
+/* A binary format of word vectors. */
+typedef struct binary_format {
+    const char *start;     /* first bytes of its files */
+    const char *extension; /* extension of its files, or NULL: any extension */
+    const char *message;   /* what it is and how to convert it; each %s is the path */
+} binary_format;
+
+static const binary_format binary_formats[] = {
+    {"\xba\x16\x4f\x2f", NULL,
+     "%s: a binary model of fastText is not supported; give its vectors as text (the .vec file of the same release)"},
+    {"PK\x03\x04", ".npz",
+     "%s: a NumPy archive is not supported; write its words and vectors as text, one word and its numbers per line; its arrays "
+     "are listed by python3 -c \"import numpy; print(numpy.load('%s').files)\""},
+    {"\x93NUMPY", NULL,
+     "%s: a NumPy array without words is not supported; if gensim wrote it next to NAME.kv, convert that file in Python: "
+     "KeyedVectors.load('NAME.kv').save_word2vec_format('vectors.txt')"},
+    {"\x80", ".model",
+     "%s: a model of gensim (a Python pickle) is not supported; convert its vectors to text in Python with gensim: "
+     "Word2Vec.load('%s').wv.save_word2vec_format('vectors.txt')"},
+    {"\x80", NULL,
+     "%s: vectors of gensim (a Python pickle) are not supported; convert them to text in Python with gensim: "
+     "KeyedVectors.load('%s').save_word2vec_format('vectors.txt')"},
+};
+
+/* Fails if bytes[n], the start of the file, is that of a binary format of word vectors. */
+static int reject_format(const char *path, const char *bytes, size_t n, aoe_error *err) {
+    const char *extension = strrchr(path, '.');
+    for (size_t i = 0; i < sizeof binary_formats / sizeof *binary_formats; i++) {
+        const binary_format *b = &binary_formats[i];
+        const size_t len = strlen(b->start);
+        if (n >= len && !memcmp(bytes, b->start, len) && (!b->extension || (extension && !strcasecmp(extension, b->extension))))
+            return aoei_fail(err, AOE_EUNSUPPORTED, b->message, path, path);
+    }
+    return 0;
+}
+
+/* Fails if the file consists of binary vectors: a file of fastText, NumPy or gensim, or a word2vec file whose header is
+ * followed by bytes that are no text. */
 static int reject_binary(const char *path, aoe_error *err) {
-    static const unsigned char fasttext[] = {0xba, 0x16, 0x4f, 0x2f}; /* the number at the start of fastText's .bin files */
     char bytes[512], *end;
     size_t n = 0, got = 1, words, dims;
     aoei_stream *s = NULL;
@@ -224,11 +260,8 @@ static int reject_binary(const char *path, aoe_error *err) {
     aoei_stream_close(s);
     if (rc)
         return rc;
-    if (n >= sizeof fasttext && !memcmp(bytes, fasttext, sizeof fasttext))
-        return aoei_fail(err, AOE_EUNSUPPORTED,
-                         "%s: a binary model of fastText is not supported; give its vectors as text (the .vec file of the same "
-                         "release)",
-                         path);
+    if ((rc = reject_format(path, bytes, n, err)))
+        return rc;
     bytes[n] = 0;
     end = memchr(bytes, '\n', n);
     if (!end)

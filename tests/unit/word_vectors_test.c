@@ -236,11 +236,15 @@ static void malformed_int5_models(void **state) {
     embed("the", v);
 }
 
-static void expect_rejected(const char *text, int code, const char *fragment) {
+static void expect_file_rejected(const char *name, const char *text, int code, const char *fragment) {
     aoe_error err = {0};
-    const int got = convert("bad.txt", text, NULL, NULL, &err);
+    const int got = convert(name, text, NULL, NULL, &err);
     if (got != code || !strstr(err.message, fragment))
         fail_msg("got code %d and the message \"%s\", expected code %d and \"%s\"", got, err.message, code, fragment);
+}
+
+static void expect_rejected(const char *text, int code, const char *fragment) {
+    expect_file_rejected("bad.txt", text, code, fragment);
 }
 
 static void rejected_files(void **state) {
@@ -263,6 +267,14 @@ static void rejected_files(void **state) {
     expect_rejected("2 3\nthe \x01\x02\x3f\n", AOE_EUNSUPPORTED, "bad.txt: binary word2vec vectors are not supported");
     expect_rejected("2 3\nthe \xcd\xcc\x8c\x3f\xcd\xcc\n", AOE_EUNSUPPORTED, "binary word2vec vectors are not supported");
     expect_rejected("\xba\x16\x4f\x2f", AOE_EUNSUPPORTED, "bad.txt: a binary model of fastText is not supported");
+    expect_file_rejected("v.npz", "PK\x03\x04...", AOE_EUNSUPPORTED,
+                         "v.npz: a NumPy archive is not supported; write its words");
+    expect_file_rejected("v.kv", "\x80\x04\x95.", AOE_EUNSUPPORTED,
+                         "v.kv: vectors of gensim (a Python pickle) are not supported");
+    expect_file_rejected("v.kv", "\x80\x04\x95.", AOE_EUNSUPPORTED, "v.kv').save_word2vec_format('vectors.txt')");
+    expect_file_rejected("v.MODEL", "\x80\x02.", AOE_EUNSUPPORTED, "v.MODEL').wv.save_word2vec_format('vectors.txt')");
+    expect_file_rejected("v.kv.vectors.npy", "\x93NUMPY\x01", AOE_EUNSUPPORTED, "a NumPy array without words is not supported");
+    expect_file_rejected("v.zip", "PK\x03\x04...", AOE_EFORMAT, "v.zip: the file is a ZIP archive");
     assert_false(aoei_exists(out)); /* a rejected file leaves no output */
     convert_ok("v.txt", vectors, NULL, NULL);
     const aoe_word_vectors_options keep = {.struct_size = sizeof(aoe_word_vectors_options), .force = 0};
