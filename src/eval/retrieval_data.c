@@ -18,6 +18,8 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "eval/eval_model.h"
+#include "eval/trec_qrels.h"
+#include "table/columns.h"
 #include "table/labels.h"
 
 static int compare_texts(aoe_text a, aoe_text b) {
@@ -126,11 +128,15 @@ static int choose_queries(aoei_retrieval_data *d, const aoei_name *sorted, const
 static int read_groups(aoei_retrieval_data *d, const char *path, const aoe_retrieval_options *o, aoe_error *err) {
     aoe_table_options table = o->table;
     table.allow_empty = 1;
-    aoei_table *t;
+    aoei_table *t = NULL;
     d->grouped = 1;
     int rc = aoei_table_open(&t, path, &table, err);
-    if (rc)
-        return rc;
+    if (!rc)
+        rc = aoei_columns_select(t, AOE_EXAMPLES_GROUPS, table.columns, err);
+    if (rc) {
+        aoei_table_close(t);
+        return aoei_trec_qrels_explain(rc, path, err);
+    }
     rc = aoei_examples_read(&d->texts, t, AOE_EXAMPLES_GROUPS, 0, &table, err);
     aoei_table_close(t);
     d->skipped = d->texts.skipped;
@@ -209,6 +215,7 @@ static int read_rows(aoei_retrieval_data *d, const char *path, const char *const
     if (rc)
         return rc;
     rc = select_columns(t, names, n, err);
+    rc = rc ? aoei_trec_qrels_explain(rc, path, err) : 0;
     while (!rc) {
         rc = aoei_table_next(t, &row, err);
         if (rc == 0)

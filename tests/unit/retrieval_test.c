@@ -431,6 +431,38 @@ static void test_beir_errors(void **state) {
                  "none/corpus.jsonl: no such file; a folder for retrieval contains corpus.jsonl, queries.jsonl and qrels");
 }
 
+/* Judgments of TREC, in a BEIR folder and as a file of their own, and judgments without a header. */
+static void test_trec_qrels(void **state) {
+    (void)state;
+    static const char trec[] =
+        "%s: the file contains relevance judgments of TREC (query, 0, document, grade), which aoe does not "
+        "read; convert it to the file qrels/test.tsv of a BEIR folder: awk -v OFS='\\t' 'BEGIN {print "
+        "\"query-id\", \"corpus-id\", \"score\"} {print $1, $3, $4}' %s";
+    static const char *const lines[] = {"q1 0 d1 1\nq1 0 d2 0\n", "q1\t0\td1\t1\nq1\t0\td2\t0\n", "q1  Q0 d1 \t2\r\n"};
+    static const char *const files[] = {"qrels.txt", "qrels.tsv", "qrels.test", "qrels"};
+    char want[1024];
+    aoe_retrieval_options o;
+    aoe_retrieval_options_defaults(&o);
+    write_beir("trec");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        write_in("trec/qrels", "test.tsv", lines[i]);
+        snprintf(want, sizeof want, trec, "trec/qrels/test.tsv", "trec/qrels/test.tsv");
+        expect_error("trec", &o, AOE_EFORMAT, want);
+        for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+            free(test_write_text(test_dir, files[k], lines[i]));
+            snprintf(want, sizeof want, trec, files[k], files[k]);
+            expect_error(files[k], &o, AOE_EFORMAT, want);
+        }
+    }
+    write_in("trec/qrels", "test.tsv", "q1\td1\t1\n");
+    expect_error("trec", &o, AOE_EFORMAT,
+                 "trec/qrels/test.tsv: the file has no header; its first line must be query-id TAB corpus-id TAB score");
+    free(test_write_text(test_dir, "words.tsv", "one\ttwo\tthree\tfour\n"));
+    expect_error("words.tsv", &o, AOE_EFORMAT,
+                 "words.tsv: no column for group: expected group, image; found one, two, three, four; set options.columns to "
+                 "group=NAME");
+}
+
 static void test_group_errors(void **state) {
     (void)state;
     aoe_retrieval_options o;
@@ -489,7 +521,7 @@ int main(void) {
         cmocka_unit_test(test_groups_by_hand), cmocka_unit_test(test_ties),         cmocka_unit_test(test_random_queries),
         cmocka_unit_test(test_random_groups),  cmocka_unit_test(test_two_encoders), cmocka_unit_test(test_beir_by_hand),
         cmocka_unit_test(test_odd_beir),       cmocka_unit_test(test_beir_errors),  cmocka_unit_test(test_group_errors),
-        cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_cancelling),     cmocka_unit_test(test_trec_qrels),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
