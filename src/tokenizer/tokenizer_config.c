@@ -215,9 +215,20 @@ static int check_model(family f, const json_t *root, const json_t *config, const
                      file, class ? class : "BertTokenizer", required, type);
 }
 
+/* Removes the added tokens of tokenizer.json if added_tokens_decoder is an empty object, which replaces them. The classes of a
+ * family then add only the named special tokens. */
+static int apply_empty_decoder(family f, json_t *root, const json_t *config, aoe_error *err) {
+    const json_t *decoder = json_object_get(config, "added_tokens_decoder");
+    if (f == OTHER || !json_is_object(decoder) || json_object_size(decoder) || !json_object_get(root, "added_tokens"))
+        return 0;
+    return json_object_set_new(root, "added_tokens", json_array()) ? aoei_fail_nomem(err, 0) : 0;
+}
+
 int aoei_tokenizer_config_apply(json_t *root, const json_t *config, const char *file, aoe_error *err) {
     family f;
     int rc = find_family(&f, root, config, file, err);
+    if (!rc)
+        rc = apply_empty_decoder(f, root, config, err);
     if (rc || (rc = check_model(f, root, config, file, err)) || (rc = aoei_class_tokens_set_model(root, config, file, err)))
         return rc;
     switch (f) {

@@ -166,6 +166,20 @@ static void rejects_classes_and_empty_tokens(void **state) {
     free(json);
 }
 
+/* An empty added_tokens_decoder replaces the added tokens of tokenizer.json, except in the class that uses this file unchanged.
+ */
+static void obeys_an_empty_decoder(void **state) {
+    (void)state;
+    char *json = test_tokenizer_json(&(test_tokenizer_spec){
+        .words = "a b +", .added_tokens = "[{\"id\": 8, \"content\": \"a+b\", \"special\": false, \"normalized\": false}]"});
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\"}", "a+b", NULL, "[CLS] a+b [SEP]");
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"added_tokens_decoder\": null}", "a+b", NULL, "[CLS] a+b [SEP]");
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"added_tokens_decoder\": {}}", "a+b", NULL, "[CLS] a + b [SEP]");
+    expect(json, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"added_tokens_decoder\": {}}", "a+b", NULL,
+           "[CLS] a+b [SEP]");
+    free(json);
+}
+
 /* GemmaTokenizer replaces the pre-tokenizer, so that a byte-level tokenizer.json gives other tokens in transformers. */
 static void rejects_gemma_with_byte_level(void **state) {
     (void)state;
@@ -312,19 +326,13 @@ static void adds_tokens_of_the_older_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obeys_bert_settings),
-        cmocka_unit_test(obeys_prefixes),
-        cmocka_unit_test(obeys_lowercase_in_sequences),
-        cmocka_unit_test(adds_tokens),
-        cmocka_unit_test(rejects_lists_of_other_types),
-        cmocka_unit_test(rejects_classes_and_empty_tokens),
-        cmocka_unit_test(rejects_gemma_with_byte_level),
-        cmocka_unit_test(truncates_at_the_start),
-        cmocka_unit_test(passes_token_types),
-        cmocka_unit_test(adds_tokens_of_the_older_file),
-        cmocka_unit_test(obeys_split_by_punct),
-        cmocka_unit_test(obeys_special_tokens),
-        cmocka_unit_test(obeys_the_map_of_special_tokens),
+        cmocka_unit_test(obeys_bert_settings),           cmocka_unit_test(obeys_prefixes),
+        cmocka_unit_test(obeys_lowercase_in_sequences),  cmocka_unit_test(adds_tokens),
+        cmocka_unit_test(rejects_lists_of_other_types),  cmocka_unit_test(rejects_classes_and_empty_tokens),
+        cmocka_unit_test(obeys_an_empty_decoder),        cmocka_unit_test(rejects_gemma_with_byte_level),
+        cmocka_unit_test(truncates_at_the_start),        cmocka_unit_test(passes_token_types),
+        cmocka_unit_test(adds_tokens_of_the_older_file), cmocka_unit_test(obeys_split_by_punct),
+        cmocka_unit_test(obeys_special_tokens),          cmocka_unit_test(obeys_the_map_of_special_tokens),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
