@@ -92,12 +92,12 @@ static int check_modality(json_t *config, const char *path, aoe_error *err) {
     if (!json_object_size(modality))
         return 0;
     json_t *message = json_object_get(modality, "message");
-    if (!text && !message)
+    if (!text)
         return aoei_fail(err, AOE_EUNSUPPORTED, "%s: modality_config has no modality 'text'; aoe supports models of texts only",
                          path);
-    if ((text && !json_is_object(text)) || (message && !json_is_object(message)))
+    if (!json_is_object(text) || (message && !json_is_object(message)))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"%s\" in modality_config is not an object; correct the value", path,
-                         text && !json_is_object(text) ? "text" : "message");
+                         json_is_object(text) ? "message" : "text");
     int rc = check_choice(text, "method", methods, path, err);
     if (!rc)
         rc = check_choice(text, "method_output_name", outputs, path, err);

@@ -68,6 +68,9 @@ sed 's/,"ignored":{},"message":{}//; s/"last_hidden_state"}}/"last_hidden_state"
 mv edited message/sentence_bert_config.json
 fails "$AOE" embed -q -m message texts.txt
 
+echo '{"modality_config":{"message":{"method":"forward","method_output_name":"last_hidden_state"}}}' >message/sentence_bert_config.json
+fails "$AOE" embed -q -m message texts.txt # sentence-transformers needs the modality "text", too
+
 echo "modality_config without message"
 config ''
 "$AOE" embed -q -m message texts.txt --dtype f32 >rendered
