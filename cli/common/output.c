@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SEEN = 256 /* number of the last notes that cli_log_once does not repeat */ };
+enum { MAX_SEEN = 256 /* number of the last messages that cli_log_once does not repeat */ };
 
 static int quiet_mode;
 
@@ -112,9 +112,11 @@ static int is_new(const char *message) {
 
 void cli_log_once(void *user, aoe_log_level level, const char *message) {
     (void)user;
+    if (caught || (level != AOE_LOG_WARNING && quiet_mode) || !is_new(message))
+        return;
     if (level == AOE_LOG_WARNING)
         cli_warn("%s", message);
-    else if (!quiet_mode && !caught && is_new(message))
+    else
         cli_note("%s", message);
 }
 

@@ -25,8 +25,8 @@ void cli_set_quiet(int quiet); /* 1: notes and progress are no longer printed; w
 int cli_is_quiet(void);
 void cli_message(const char *fmt, ...); /* prints a message without a prefix */
 void cli_note(const char *fmt, ...);    /* prints a message without a prefix; prints nothing in quiet mode */
-/* Prints a message of the library as cli_note or cli_warn does, but a note that was already printed is not printed again. user
- * is not used. Corresponds to aoe_log_fn. */
+/* Prints a message of the library as cli_note or cli_warn does, but a message that was already printed is not printed again.
+ * user is not used. Corresponds to aoe_log_fn. */
 void cli_log_once(void *user, aoe_log_level level, const char *message);
 void cli_warn(const char *fmt, ...); /* prints "aoe: warning: ..." */
 int cli_fail(const char *fmt, ...);  /* prints "aoe: ..."; returns exit code 1 */

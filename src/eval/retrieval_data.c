@@ -537,6 +537,7 @@ static int read_qrels(aoei_retrieval_data *d, judgments *j, const char *dir, con
 
 static int read_beir(aoei_retrieval_data *d, const char *dir, const aoe_retrieval_options *o, aoe_error *err) {
     aoei_name *texts = NULL, *queries = NULL;
+    aoei_table_warn_options(&o->table, dir, AOEI_FOLDER_FORMATS);
     int rc = read_entries(d, &texts, dir, 1, o->table.skip_bad_rows, err);
     if (!rc)
         rc = read_entries(d, &queries, dir, 0, o->table.skip_bad_rows, err);

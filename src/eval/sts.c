@@ -22,6 +22,7 @@
 #include "eval/senteval.h"
 #include "stats/correlation.h"
 #include "table/pairs.h"
+#include "table/table.h"
 
 /* A row of the report. */
 typedef struct row {
@@ -92,6 +93,7 @@ static int add_table(plan *l, const char *path, const char *name, const aoe_tabl
 static int add_folder(plan *l, const char *path, const char *name, const aoe_table_options *o, aoe_error *err) {
     aoei_senteval s;
     size_t first = l->n;
+    aoei_table_warn_options(o, path, AOEI_FOLDER_FORMATS);
     int rc = aoei_senteval_load(&s, path, o && o->skip_bad_rows, err);
     for (size_t i = 0; !rc && i < s.n; i++) {
         aoei_senteval_subset *subset = &s.subset[i];

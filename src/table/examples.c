@@ -354,7 +354,9 @@ int aoei_examples_label_name(char name[AOEI_EXCERPT], const char *path, const ao
     aoei_row row;
     double number;
     int rc = 1, found = 0;
-    if (stat(path, &st) || !S_ISREG(st.st_mode) || aoei_table_open(&t, path, o, NULL))
+    aoe_table_options silent = *o;
+    silent.log = NULL;
+    if (stat(path, &st) || !S_ISREG(st.st_mode) || aoei_table_open(&t, path, &silent, NULL))
         return 0;
     if (aoei_columns_select(t, AOE_EXAMPLES_PAIRS, o->columns, NULL))
         rc = 0;

@@ -557,6 +557,33 @@ static int check_quotes(const aoei_table *t, const char *path, aoe_error *err) {
                      path, line);
 }
 
+void aoei_table_warn_options(const aoe_table_options *o, const char *name, const char *reason) {
+    static const aoe_table_options none = {0};
+    o = o ? o : &none;
+    const aoei_log log = {o->log, o->log_user};
+    const char *const names[] = {o->delimiter ? "options.delimiter" : NULL, o->no_header ? "options.no_header" : NULL,
+                                 o->quoting != AOE_QUOTING_AUTO ? "options.quoting" : NULL};
+    const char *used[sizeof names / sizeof *names];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i])
+            used[n++] = names[i];
+    if (n)
+        aoei_log_write(&log, AOE_LOG_WARNING, "%s: %s%s%s%s%s %s no effect, because %s", name, used[0], n > 2 ? ", " : "",
+                       n > 2 ? used[1] : "", n > 1 ? " and " : "", n > 1 ? used[n - 1] : "", n > 1 ? "have" : "has", reason);
+}
+
+/* Warns about options that have no effect on the format of an open file, such as no_header for a .jsonl file. */
+static void warn_unused_options(const aoei_table *t, const aoe_table_options *o) {
+    if (t->format == AOE_TABLE_TSV || t->format == AOE_TABLE_CSV)
+        return;
+    aoei_table_warn_options(o, aoei_table_name(t),
+                            t->whole                       ? "the file is read as one text"
+                            : t->format == AOE_TABLE_JSONL ? "the file is read as JSON objects"
+                                                           : "the file is read as one text per line; set "
+                                                             "options.input_format if it is a table");
+}
+
 /* Implements aoei_table_open. is_empty: see read_header. */
 static int open_table(aoei_table **out, const char *path, const aoe_table_options *o, int *is_empty, aoe_error *err) {
     *out = NULL;
@@ -575,6 +602,7 @@ static int open_table(aoei_table **out, const char *path, const aoe_table_option
     if (!rc && o) {
         (*out)->log = (aoei_log){o->log, o->log_user};
         rc = check_quotes(*out, path, err);
+        warn_unused_options(*out, o);
     }
     if (rc) {
         aoei_table_close(*out);

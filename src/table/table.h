@@ -51,6 +51,11 @@ int aoei_table_format_of(aoe_table_format *format, const char *path, aoe_error *
  *   invalid
  * - errors of aoei_stream_open and aoei_lines_next */
 int aoei_table_open(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
+#define AOEI_FOLDER_FORMATS "the files of a folder have fixed formats"
+/* Warns, in the log of o, about options for .tsv and .csv files that are set but have no effect: delimiter, no_header and
+ * quoting. name: file or folder for the message; reason: the end of the message, a clause. aoei_table_open calls this function;
+ * call it for folders, whose files have fixed formats. o may be NULL. */
+void aoei_table_warn_options(const aoe_table_options *o, const char *name, const char *reason);
 /* Like aoei_table_open, but if the file is empty, it sets *t to NULL and returns 0. */
 int aoei_table_open_if_any(aoei_table **t, const char *path, const aoe_table_options *o, aoe_error *err);
 /* Opens a table that is read from a stream. The table takes ownership of s, even if this function fails. o: as for

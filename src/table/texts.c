@@ -200,11 +200,12 @@ static int pass_sentences(void *user, const char *file, size_t line, const aoe_t
 }
 
 /* Passes every sentence of a folder of SentEval's STS data to the receiver. *files is set to the number of files. */
-static int pass_folder(const receiver *r, const char *dir, const char *columns, size_t *skipped, size_t *files,
+static int pass_folder(const receiver *r, const char *dir, const aoe_table_options *o, size_t *skipped, size_t *files,
                        aoe_error *err) {
     folder_reader reader = {r, skipped, 0, 0};
-    if (columns)
+    if (o->columns)
         return aoei_fail(err, AOE_EARG, "%s is a folder, whose files have no named columns; leave options.columns out", dir);
+    aoei_table_warn_options(o, dir, AOEI_FOLDER_FORMATS);
     const int rc = aoei_sts_folder_read(dir, pass_sentences, &reader, err);
     *files = reader.files;
     return rc;
@@ -288,7 +289,7 @@ int aoei_texts_load(aoei_examples *e, const char *path, const aoe_table_options 
     if (!rc && !folder && !o->columns)
         e->ignores_labels = !aoei_columns_detect(&kind, t, NULL, NULL) && kind == AOE_EXAMPLES_PAIRS;
     if (!rc)
-        rc = folder ? pass_folder(&r, path, o->columns, skipped, &e->files, err) : pass_rows(&r, t, o->columns, skipped, err);
+        rc = folder ? pass_folder(&r, path, o, skipped, &e->files, err) : pass_rows(&r, t, o->columns, skipped, err);
     if (!rc && !e->n)
         rc = aoei_fail(err, AOE_EFORMAT,
                        "%s: the file contains no texts (%zu bad rows); use a file with one text per line or row", e->name,
@@ -319,7 +320,9 @@ int aoei_texts_are_plain(const char *path, const aoe_table_options *o) {
         aoei_sts_folder_read(path, stop, &plain, NULL);
         return plain;
     }
-    if (!S_ISREG(st.st_mode) || aoei_table_open(&t, path, o, NULL))
+    aoe_table_options silent = o ? *o : (aoe_table_options){0};
+    silent.log = NULL;
+    if (!S_ISREG(st.st_mode) || aoei_table_open(&t, path, &silent, NULL))
         return 0;
     plain = aoei_table_format(t) == AOE_TABLE_TXT ||
             (aoei_columns_detect(&kind, t, NULL, NULL) && !aoei_columns_select(t, AOE_EXAMPLES_TEXTS, NULL, NULL) &&

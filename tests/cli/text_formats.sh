@@ -75,3 +75,21 @@ fails "$AOE" embed -q -m model --quoting none quoted.tsv
 printf 'text,n\n5" wide,1\n' >inches.csv
 fails "$AOE" embed -q -m model inches.csv
 embed --quoting none inches.csv
+# Options for .tsv and .csv files that have no effect on a file give one warning, also with -q.
+printf 'the cat\n' >lines.txt
+printf '{"text1":"a","text2":"b","label":1}\n{"text1":"a","text2":"c","label":0}\n' >pairs.jsonl
+mkdir -p beir/qrels
+printf '{"_id":"d1","text":"a"}\n' >beir/corpus.jsonl
+printf '{"_id":"q1","text":"a"}\n' >beir/queries.jsonl
+printf 'query-id\tcorpus-id\tscore\nq1\td1\t1\n' >beir/qrels/test.tsv
+embed lines.txt t.ndjson t.json --no-header --quoting none >with
+embed lines.txt t.ndjson t.json >without
+cmp with without
+embed --whole-files lines.txt --no-header >/dev/null
+embed t.ndjson --delimiter ';' >/dev/null
+"$AOE" tokenize -m model lines.txt --quoting csv >/dev/null
+"$AOE" similarity -q -m model a --texts t.ndjson --no-header >/dev/null
+"$AOE" train -q -m model -d pairs.jsonl -o out --max-steps 1 --no-header >/dev/null
+"$AOE" eval sts -q -m model pairs.jsonl --no-header --quoting csv --delimiter tab >/dev/null
+"$AOE" eval retrieval -q -m model beir --delimiter ';' --no-header >/dev/null
+"$AOE" data check -q pairs.jsonl --no-header >/dev/null || true
