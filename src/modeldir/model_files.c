@@ -9,12 +9,13 @@
 #include "encoder/arch_registry.h"
 #include "modeldir/static_config.h"
 #include "base/alloc.h"
-#include "base/dir.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/model_path.h"
 #include "base/path.h"
 #include "modeldir/layout.h"
+#include "modeldir/not_model.h"
 #include "modeldir/peft.h"
 #include "modeldir/publish.h"
 #include "modeldir/weight_layout.h"
@@ -77,76 +78,19 @@ static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
     return rc;
 }
 
-/* Returns 1 if DIR/config.json is the configuration of an encoder. The config.json of a module has no model_type. */
-static int has_model_type(const char *dir) {
-    json_t *root = NULL;
-    const int found = !aoei_json_load_optional(&root, NULL, dir, AOEI_CONFIG_FILE, NULL) && json_object_get(root, "model_type");
-    json_decref(root);
-    return found;
-}
-
-/* Sets *found to the path of the first folder DIR/inside/NAME that contains the configuration of an encoder, or to NULL. */
-static int find_model_below(char **found, const char *dir, const char *inside, aoe_error *err) {
-    char **names = NULL, *parent = *inside ? aoei_path_join(dir, inside) : aoei_strdup(dir);
-    size_t n = 0;
-    int rc = parent ? 0 : aoei_fail_nomem(err, strlen(dir));
-    *found = NULL;
-    if (!rc && aoei_is_dir(parent))
-        rc = aoei_list_dir(&names, &n, parent, err);
-    for (size_t i = 0; i < n && !rc && !*found; i++) {
-        char *folder = aoei_path_join(parent, names[i]);
-        if (!folder)
-            rc = aoei_fail_nomem(err, strlen(parent));
-        else if (has_model_type(folder))
-            *found = folder;
-        else
-            aoei_free(folder);
-    }
-    aoei_list_free(names, n);
-    aoei_free(parent);
-    return rc;
-}
-
-/* Returns an error that says that the directory contains no config.json, and why. */
-static int fail_no_config(const char *dir, aoe_error *err) {
-    char *checkpoints = aoei_path_join(dir, "checkpoints"), *below = NULL;
-    if (!checkpoints)
-        return aoei_fail_nomem(err, strlen(dir));
-    const int unfinished = aoei_is_dir(checkpoints);
-    int rc = unfinished ? 0 : find_model_below(&below, dir, "", err);
-    if (!rc && !unfinished && !below)
-        rc = find_model_below(&below, dir, "snapshots", err); /* a folder of the Hugging Face cache */
-    if (!rc && unfinished)
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "the training run in %s is unfinished; resume it (aoe train, aoe pretrain), or use a checkpoint in %s",
-                       dir, checkpoints);
-    else if (!rc && below)
-        rc =
-            aoei_fail(err, AOE_ENOENT, "%s: the directory contains no config.json; the model may be the folder %s", dir, below);
-    else if (!rc)
-        rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: the directory contains no config.json; give a model directory in the format of Hugging Face", dir);
-    aoei_free(below);
-    aoei_free(checkpoints);
-    return rc;
-}
-
 /* Reads config.json into f->config_json and c. If `mlm` is 1, the configuration includes the masked-LM head. */
 static int read_config(aoei_model_files *f, aoei_encoder_config *c, int mlm, aoe_error *err) {
     const char *dir = aoei_weights_dir(f);
-    if (!aoei_exists(dir))
-        return aoei_fail(err, AOE_ENOENT,
-                         "%s: no such directory; give the path of a model directory (config.json, model.safetensors, "
-                         "tokenizer files), or the name ORG/NAME of a model that aoe pull downloaded",
-                         dir);
-    if (!aoei_is_dir(dir))
-        return aoei_fail(err, AOE_EARG, "%s is a file; give its directory", dir);
-    char *path;
-    int rc = aoei_json_load_optional(&f->config_json, &path, dir, AOEI_CONFIG_FILE, err);
+    char *path = NULL;
+    int rc = aoei_check_model_dir(dir, err);
+    if (!rc)
+        rc = aoei_reject_module_dir(dir, err);
+    if (!rc)
+        rc = aoei_json_load_optional(&f->config_json, &path, dir, AOEI_CONFIG_FILE, err);
     if (!rc)
         rc = complete_static(f, err);
     if (!rc && !f->config_json)
-        rc = fail_no_config(dir, err);
+        rc = aoei_fail_no_config(dir, err);
     if (!rc)
         rc = aoei_config_read(c, f->config_json, path, err);
     if (!rc && mlm)

@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "modeldir/layout.h"
+#include "modeldir/not_model.h"
 #include "modeldir/torch_file.h"
 
 #define PREFIX_BYTES     8                   /* size of the field with the length of the header, a little-endian uint64 */
@@ -455,11 +456,7 @@ int aoei_safetensors_open_dir(aoei_safetensors **s, const char *dir, aoe_error *
         if (exists || rc)
             return rc;
     }
-    return aoei_fail(
-        err, AOE_ENOENT,
-        "%s: the directory contains no weights: neither model.safetensors nor pytorch_model.bin, nor an index of their "
-        "parts (model.safetensors.index.json, pytorch_model.bin.index.json); download the weights in one of these formats",
-        dir);
+    return aoei_fail_no_weights(dir, err);
 }
 
 void aoei_safetensors_close(aoei_safetensors *s) {

@@ -14,6 +14,7 @@
 #include "base/git_lfs.h"
 #include "base/json.h"
 #include "base/json_keys.h"
+#include "base/model_path.h"
 #include "base/path.h"
 #include "tokenizer/chat_template.h"
 #include "tokenizer/pretokenizer_read.h"
@@ -123,14 +124,12 @@ static int check_settings(const char *dir, aoe_error *err) {
 
 int aoei_tokenizer_open_optional(aoe_tokenizer **out, const char *dir, aoe_error *err) {
     *out = NULL;
-    if (!aoei_exists(dir))
-        return aoei_fail(err, AOE_ENOENT, "%s: no such directory; give a model directory", dir);
-    if (!aoei_is_dir(dir))
-        return aoei_fail(err, AOE_EARG, "%s is a file; give its directory", dir);
+    int rc = aoei_check_model_dir(dir, err);
+    if (rc)
+        return rc;
     aoe_tokenizer *t = aoei_calloc(1, sizeof *t);
     if (!t)
         return aoei_fail_nomem(err, sizeof *t);
-    int rc = 0;
     for (int i = 0; i < AOEI_FILE_COUNT && !rc; i++)
         rc = keep_file(&t->file[i], dir, i, err);
     if (rc)

@@ -79,4 +79,20 @@ fails "$AOE" tokenize -m good/tokenizer.json text.txt
 mkdir -p unfinished/checkpoints/step-5
 fails "$AOE" embed -q -m unfinished text.txt
 rm -r unfinished
+# -m with a file of another format, an archive, the folder of a module, a folder of models, and a model with other weights
+touch model.gguf model.tar.gz
+fails "$AOE" embed -q -m model.gguf text.txt
+fails "$AOE" tokenize -m model.gguf text.txt
+fails "$AOE" embed -q -m model.tar.gz text.txt
+rm model.gguf model.tar.gz
+fresh
+mkdir models
+fails "$AOE" embed -q -m model/1_Pooling text.txt 2>&1 | sed 's/ [^ ]*\/model$/ .../' >&2
+mv model models/checkpoint-5
+fails "$AOE" embed -q -m models text.txt
+rm -r models/checkpoint-5
+touch models/model.gguf
+fails "$AOE" embed -q -m models text.txt
+rm -r models
+fresh; mv model/model.safetensors model/model.fp16.safetensors; try
 ls
