@@ -181,7 +181,7 @@ static const struct {
 static const struct {
     aoei_key_file kind;
     const char *key;
-    const char *values; /* a list of other strings that have no effect; NULL: none */
+    const char *values; /* a list of other strings that have no effect, also as elements of a list; NULL: none */
 } limited[] = {
     {AOEI_KEYS_CONFIG, "quantization_config", NULL},
     {AOEI_KEYS_CONFIG, "compression_config", NULL},
@@ -192,6 +192,8 @@ static const struct {
     {AOEI_KEYS_TRANSFORMER, "tokenizer_name_or_path", NULL},
     {AOEI_KEYS_SENTENCE_TRANSFORMERS, "model_type", "SentenceTransformer CrossEncoder "},
     {AOEI_KEYS_TOKENIZER, "split_special_tokens", NULL},
+    /* transformers selects one of these files by its own version */
+    {AOEI_KEYS_TOKENIZER, "fast_tokenizer_files", "tokenizer.json "},
 };
 
 /* Returns 1 if `name` is on the list `list`, in which a space follows each name. list: NULL: an empty list. */
@@ -268,13 +270,24 @@ static void collect_rope(aoei_unknown_keys *unknown, const json_t *rope, const c
     }
 }
 
+/* Returns 1 if v is a string in `values`, or a list of such strings. */
+static int is_harmless(const json_t *v, const char *values) {
+    const size_t n = json_is_array(v) ? json_array_size(v) : 1;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_is_array(v) ? json_array_get(v, i) : v;
+        if (!json_is_string(item) || !is_on(values, json_string_value(item)))
+            return 0;
+    }
+    return 1;
+}
+
 /* Checks the value of a key in `limited`. Sets *found to 1 if the key is in `limited`. */
 static int check_value(aoei_key_file kind, const char *key, const json_t *v, int *found, const char *file, aoe_error *err) {
     for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) {
         if (limited[i].kind != kind || strcmp(limited[i].key, key) != 0)
             continue;
         *found = 1;
-        if (aoei_json_is_unset(v) || (json_is_string(v) && is_on(limited[i].values, json_string_value(v))))
+        if (aoei_json_is_unset(v) || is_harmless(v, limited[i].values))
             return 0;
         return aoei_fail(err, AOE_EUNSUPPORTED,
                          "%s: %s has a value that is not supported, because it would change the embeddings; remove the key if "

@@ -3,6 +3,7 @@
  */
 #include "modeldir/model_keys.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -40,8 +41,39 @@ static int check_transformer(const char *dir, const aoei_log *log, aoe_error *er
     return 0;
 }
 
-/* Checks the configuration of a module. module: element of modules.json. */
-static int check_module(const char *dir, const json_t *module, const aoei_log *log, aoe_error *err) {
+/* Returns an error if transformer_task in the configuration of the Transformer module in `dir` does not let the module compute
+ * token embeddings, which a Pooling module needs. */
+static int check_task(const char *dir, aoe_error *err) {
+    json_t *root = NULL;
+    char *path = NULL;
+    int rc = 0;
+    for (size_t i = 0; aoei_transformer_files[i] && !path && !rc; i++)
+        if (aoei_entry_exists(dir, aoei_transformer_files[i]))
+            rc = aoei_json_load_optional(&root, &path, dir, aoei_transformer_files[i], err);
+    const char *task = json_string_value(json_object_get(root, "transformer_task"));
+    if (!rc && task && strcmp(task, "feature-extraction") != 0)
+        rc = aoei_fail(err, AOE_EUNSUPPORTED,
+                       "%s: transformer_task '%s' gives no token embeddings, which the module Pooling needs; set it to "
+                       "feature-extraction",
+                       path, task);
+    json_decref(root);
+    aoei_free(path);
+    return rc;
+}
+
+/* Returns 1 if the list of modules contains the module Pooling. */
+static int has_pooling(const json_t *modules) {
+    for (size_t i = 0; i < json_array_size(modules); i++) {
+        const char *type = json_string_value(json_object_get(json_array_get(modules, i), "type"));
+        const char *dot = type ? strrchr(type, '.') : NULL;
+        if (dot && !strcmp(dot + 1, "Pooling"))
+            return 1;
+    }
+    return 0;
+}
+
+/* Checks the configuration of a module. module: element of modules.json; pooled: 1 if the list contains the module Pooling. */
+static int check_module(const char *dir, const json_t *module, int pooled, const aoei_log *log, aoe_error *err) {
     const char *type = json_string_value(json_object_get(module, "type")),
                *folder = json_string_value(json_object_get(module, "path"));
     const char *dot = type ? strrchr(type, '.') : NULL;
@@ -52,7 +84,7 @@ static int check_module(const char *dir, const json_t *module, const aoei_log *l
         return aoei_fail_nomem(err, strlen(dir));
     int rc = 0;
     if (!strcmp(dot + 1, "Transformer"))
-        rc = check_transformer(at, log, err);
+        rc = (rc = check_transformer(at, log, err)) || !pooled ? rc : check_task(at, err);
     else if (!strcmp(dot + 1, "WordEmbeddings"))
         rc = check_file(at, AOEI_WORDS_CONFIG, AOEI_KEYS_MODULE, dot + 1, log, err);
     else if (aoei_token_module_find(dot + 1))
@@ -63,22 +95,29 @@ static int check_module(const char *dir, const json_t *module, const aoei_log *l
     return rc;
 }
 
+/* Appends DIR/name to the list of names in `list` if the file exists. */
+static void add_name(char *list, size_t size, size_t *n, const char *dir, const char *name) {
+    const size_t at = strlen(list);
+    if (aoei_entry_exists(dir, name) && ++*n)
+        snprintf(list + at, size - at, "%s%s", at ? ", " : "", name);
+}
+
 /* Warns about files of sentence-transformers in a directory without modules.json and aoe.json: aoe uses them, but
  * sentence-transformers ignores them there. */
 static void warn_without_modules(const char *dir, const aoei_log *log) {
-    const char *name = aoei_entry_exists(dir, "config_sentence_transformers.json") ? "config_sentence_transformers.json"
-                       : aoei_entry_exists(dir, "1_Pooling/config.json")           ? "1_Pooling/config.json"
-                                                                                   : NULL;
-    for (size_t i = 0; aoei_transformer_files[i] && !name; i++)
-        if (aoei_entry_exists(dir, aoei_transformer_files[i]))
-            name = aoei_transformer_files[i];
+    char names[256] = "";
+    size_t n = 0;
+    add_name(names, sizeof names, &n, dir, "1_Pooling/config.json");
+    for (size_t i = 0; aoei_transformer_files[i]; i++)
+        add_name(names, sizeof names, &n, dir, aoei_transformer_files[i]);
+    add_name(names, sizeof names, &n, dir, "config_sentence_transformers.json");
     aoei_hub_name hub; /* a part of a model in the cache: src/model/open.c warns */
-    if (name && !aoei_entry_exists(dir, "aoe.json") && !aoei_hub_name_of(&hub, dir) && !*hub.id)
+    if (n && !aoei_entry_exists(dir, "aoe.json") && !aoei_hub_name_of(&hub, dir) && !*hub.id)
         aoei_log_write(
             log, AOE_LOG_WARNING,
-            "%s: the directory contains %s but no modules.json; aoe uses this file, and sentence-transformers ignores it, "
-            "so that the embeddings can differ",
-            dir, name);
+            "%s: the directory contains %s but no modules.json; aoe uses %s, and sentence-transformers ignores %s, so that the "
+            "embeddings can differ",
+            dir, names, n > 1 ? "these files" : "this file", n > 1 ? "them" : "it");
 }
 
 /* Checks the files of sentence-transformers in `dir`. */
@@ -89,7 +128,7 @@ static int check_modules(const char *dir, const aoei_log *log, aoe_error *err) {
     for (size_t i = 0; i < json_array_size(root) && !rc; i++) {
         rc = aoei_json_keys_check(json_array_get(root, i), AOEI_KEYS_MODULE_LIST, NULL, path, log, err);
         if (!rc)
-            rc = check_module(dir, json_array_get(root, i), log, err);
+            rc = check_module(dir, json_array_get(root, i), has_pooling(root), log, err);
     }
     if (!rc && !root) {
         warn_without_modules(dir, log);
@@ -179,6 +218,17 @@ static void warn_direction(const json_t *config, const char *type, const char *p
                 path, type);
 }
 
+/* Warns about adapter_config.json next to config.json if there are no weights of adapters: transformers cannot open such a
+ * directory. With weights, opening the model fails. */
+static void warn_adapters(const char *dir, const aoei_log *log) {
+    if (aoei_entry_exists(dir, AOEI_PEFT_CONFIG) && aoei_entry_exists(dir, AOEI_CONFIG_FILE))
+        aoei_log_write(log, AOE_LOG_WARNING,
+                       "%s: the directory contains " AOEI_PEFT_CONFIG " but no weights of adapters; the model is used without "
+                       "adapters, and transformers cannot open it; remove " AOEI_PEFT_CONFIG
+                       " if the adapters were merged into the model",
+                       dir);
+}
+
 int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *c, const aoei_log *log, aoe_error *err) {
     static const char tokenizer[] = "tokenizer_config.json";
     const char *dirs[2];
@@ -187,6 +237,8 @@ int aoei_model_keys_check(const aoei_model_files *f, const aoei_encoder_config *
     char *path = aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
     int rc = path ? aoei_json_keys_check(f->config_json, AOEI_KEYS_CONFIG, c->arch->model_type, path, log, err)
                   : aoei_fail_nomem(err, strlen(f->dir));
+    if (!rc)
+        warn_adapters(aoei_weights_dir(f), log);
     if (!rc)
         warn_direction(f->config_json, c->arch->model_type, path, log);
     if (!rc && f->base_dir)

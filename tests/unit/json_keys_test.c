@@ -197,11 +197,19 @@ static void rejects_keys_that_change_embeddings(void **state) {
     (void)state;
     static const struct {
         const char *file, *text, *message;
-    } cases[] = {{"sentence_bert_config.json", "{\"tokenizer_name_or_path\": \"other\"}", "tokenizer_name_or_path has a value"},
-                 {"config_sentence_transformers.json", "{\"model_type\": \"SparseEncoder\"}", "model_type has a value"},
-                 {"config_sentence_transformers.json", "{\"model_type\": null}", "model_type has a value"},
-                 {"config_sentence_transformers.json", "{\"model_type\": \"CrossEncoder\"}", "model_type is CrossEncoder"},
-                 {"tokenizer_config.json", "{\"split_special_tokens\": true}", "split_special_tokens has a value"}};
+    } cases[] = {
+        {"sentence_bert_config.json", "{\"tokenizer_name_or_path\": \"other\"}", "tokenizer_name_or_path has a value"},
+        {"config_sentence_transformers.json", "{\"model_type\": \"SparseEncoder\"}", "model_type has a value"},
+        {"config_sentence_transformers.json", "{\"model_type\": null}", "model_type has a value"},
+        {"config_sentence_transformers.json", "{\"model_type\": \"CrossEncoder\"}", "model_type is CrossEncoder"},
+        {"tokenizer_config.json", "{\"split_special_tokens\": true}", "split_special_tokens has a value"},
+        {"tokenizer_config.json", "{\"fast_tokenizer_files\": [\"tokenizer.json\", \"tokenizer.4.0.0.json\"]}",
+         "fast_tokenizer_files has a value"},
+        {"tokenizer_config.json", "{\"fast_tokenizer_files\": [[\"tokenizer.json\"]]}", "fast_tokenizer_files has a value"},
+        {"sentence_bert_config.json", "{\"transformer_task\": \"text-generation\"}",
+         "transformer_task 'text-generation' gives no token embeddings"},
+        {"sentence_bert_config.json", "{\"transformer_task\": \"sequence-classification\"}",
+         "transformer_task 'sequence-classification' gives no token embeddings"}};
     static const char *const accepted[] = {
         "{\"tokenizer_args\": {\"model_max_length\": 5}, \"config_args\": {}, \"model_args\": null}",
         "{\"transformer_task\": \"feature-extraction\", \"module_output_name\": \"token_embeddings\", \"modality_config\": "
@@ -222,6 +230,43 @@ static void rejects_keys_that_change_embeddings(void **state) {
             fail_msg("%s", err.message);
         assert_int_equal(n_warnings, 0);
     }
+}
+
+/* A list that names only tokenizer.json selects the file that is read anyway. */
+static void accepts_the_list_of_one_tokenizer_file(void **state) {
+    (void)state;
+    aoe_error err;
+    write_model();
+    if (open_with("tokenizer_config.json", "{\"fast_tokenizer_files\": [\"tokenizer.json\"]}", &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(n_warnings, 0);
+}
+
+/* The warning about a directory without modules.json names every file that sentence-transformers ignores there. */
+static void names_the_files_that_need_modules_json(void **state) {
+    (void)state;
+    aoe_error err;
+    write_model();
+    char *path = test_path(test_dir, "modules.json");
+    assert_int_equal(remove(path), 0);
+    free(path);
+    assert_int_equal(open_model(&err), 0);
+    assert_int_equal(n_warnings, 1);
+    test_message(last, ": the directory contains 1_Pooling/config.json, sentence_bert_config.json, "
+                       "config_sentence_transformers.json but no modules.json; aoe uses these files, and sentence-transformers "
+                       "ignores them");
+}
+
+static void warns_about_adapters_without_weights(void **state) {
+    (void)state;
+    aoe_error err;
+    write_model();
+    char *path = test_write_text(test_dir, "adapter_config.json", "{\"peft_type\": \"LORA\"}");
+    assert_int_equal(open_model(&err), 0);
+    assert_int_equal(n_warnings, 1);
+    test_message(last, ": the directory contains adapter_config.json but no weights of adapters; the model is used without");
+    assert_int_equal(remove(path), 0);
+    free(path);
 }
 
 /* Every architecture has a list, and the keys of a config.json that aoe writes are on it. */
@@ -299,6 +344,9 @@ int main(void) {
         cmocka_unit_test(warns_about_bidirectional_attention),
         cmocka_unit_test(warns_about_keys_of_tokenizers),
         cmocka_unit_test(rejects_keys_that_change_embeddings),
+        cmocka_unit_test(accepts_the_list_of_one_tokenizer_file),
+        cmocka_unit_test(names_the_files_that_need_modules_json),
+        cmocka_unit_test(warns_about_adapters_without_weights),
         cmocka_unit_test(rejects_files_without_an_object),
         cmocka_unit_test(knows_the_keys_of_architectures),
         cmocka_unit_test(reports_failed_allocations),
