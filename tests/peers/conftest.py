@@ -105,7 +105,7 @@ def relative_error(got, want):
     return float((np.linalg.norm(got - want, axis=1) / np.where(norm < 1e-6, 1, norm)).max())
 
 
-# The largest difference of each compared property, by file of tests: {file: {property: value}}
+# The largest difference of each compared property, or a number of comparisons, by file of tests: {file: {property: value}}
 DIFFERENCES = {}
 
 
@@ -113,7 +113,7 @@ def record(name, value):
     """Records a difference for the summary that is printed after the tests."""
     file = os.environ["PYTEST_CURRENT_TEST"].split("::")[0].rsplit("/", 1)[-1]
     values = DIFFERENCES.setdefault(file, {})
-    values[name] = max(values.get(name, 0), float(value))
+    values[name] = max(values.get(name, 0), value if isinstance(value, int) else float(value))
 
 
 def assert_equal(got, want, tolerance, name="embeddings"):
@@ -139,6 +139,7 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.section("results")
     for file in sorted(counts):
         tests = ", ".join(f"{number} {outcome}" for outcome, number in counts[file].items())
-        values = ", ".join(f"{name} {value:.1e}" for name, value in DIFFERENCES.get(file, {}).items())
+        values = ", ".join(f"{name} {value}" if isinstance(value, int) else f"{name} {value:.1e}"
+                           for name, value in DIFFERENCES.get(file, {}).items())
         differences = f"; largest differences: {values}" if values else ""
         terminalreporter.write_line(f"{file}: {tests}, {seconds.get(file, 0):.0f} s{differences}")

@@ -4,8 +4,9 @@
 The outcome of a change is one of these:
 - equal: aoe and the reference compute the same embeddings
 - refused: aoe rejects the model with a message that names the key, or the tensors or the file that the change contradicts
-- warned: aoe says that it does not know the key
-- unreadable: the reference cannot open the model, and aoe computes the embeddings of the unchanged model
+- warned: aoe says that it does not know the key, or that its embeddings differ because of the key
+- unreadable: the reference cannot open the model, and aoe computes the embeddings of the unchanged model. This is a fault unless
+  other values show that the key has no effect (`prove`)
 Every other outcome is a fault.
 """
 import copy
@@ -64,6 +65,11 @@ class Model:
             return None, done.stderr
         return np.array([json.loads(line)["embedding"] for line in done.stdout.splitlines()]), done.stderr
 
+    @staticmethod
+    def summary(result):
+        """Returns two numbers per text that are stored for a result (key_tables.py)."""
+        return np.asarray(result)[:, :2]
+
     def call(self):
         self.runs["reference"] += 1
         return np.asarray(self.reference(self.folder, self.texts), dtype=np.float64)
@@ -118,20 +124,24 @@ def same(a, b):
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
-def names(message, key, known_causes):
-    return key in message or any(cause in message for cause in known_causes)
+def named_cause(message, key, known_causes):
+    """Returns the first of the key and the known causes that the message contains, or None."""
+    return next((cause for cause in (key, *known_causes) if cause in message), None)
 
 
 class Outcome:
-    def __init__(self, key, value, kind, detail="", changed=False, needed=True):
-        self.key, self.value, self.kind, self.detail, self.changed, self.needed = key, value, kind, detail, changed, needed
+    def __init__(self, key, value, kind, detail="", changed=False, cause=None, result=None):
+        """changed: the embeddings of aoe are not those of the unchanged model; cause: string that the message of a rejection
+        contains; result: the embeddings of the reference, if they are those of aoe."""
+        self.key, self.value, self.kind, self.detail = key, value, kind, detail
+        self.changed, self.cause, self.result, self.excused = changed, cause, result, False
 
     def __str__(self):
         value = "missing" if self.value is object else json.dumps(self.value)
         return f"{self.key} = {value[:60]}: {self.kind} {self.detail}"
 
 
-FAULTS = ("different", "unnamed", "unknown", "unneeded", "unreadable-changed")
+FAULTS = ("different", "unnamed", "unknown", "unneeded", "unreadable-changed", "unproved")
 
 
 def compare(file, key, value, known=True, causes=(), defaults=()):
@@ -142,13 +152,14 @@ def compare(file, key, value, known=True, causes=(), defaults=()):
         got, messages = model.embed()
         last = messages.strip().splitlines()[-1] if messages.strip() else ""
         if got is None:
-            if not names(last, key, causes):
+            cause = named_cause(last, key, causes)
+            if cause is None:
                 return Outcome(key, value, "unnamed", last)
             if value is not None and not any(same(value, default) for default in defaults):
-                return Outcome(key, value, "refused", last)
+                return Outcome(key, value, "refused", last, cause=cause)
             want = model.reference_result()
             if isinstance(want, Exception) or difference(model.plain, want) > TOLERANCE:
-                return Outcome(key, value, "refused", last)
+                return Outcome(key, value, "refused", last, cause=cause)
             return Outcome(key, value, "unneeded", last)
         if "unknown key" in messages and f'{key}"' in messages:
             return Outcome(key, value, "unknown" if known else "warned", messages.strip())
@@ -159,7 +170,9 @@ def compare(file, key, value, known=True, causes=(), defaults=()):
             return Outcome(key, value, "unreadable-changed" if changed else "unreadable", text)
         error = difference(got, want)
         if error <= TOLERANCE:
-            return Outcome(key, value, "equal", changed=changed)
+            return Outcome(key, value, "equal", changed=changed, result=want)
+        if any("warning" in line and key in line for line in messages.splitlines()):
+            return Outcome(key, value, "warned", f"by {error:.1e}")
         return Outcome(key, value, "different", f"by {error:.1e}, aoe {'changed' if changed else 'ignores it'} {last[:200]}")
     finally:
         file.restore()
@@ -195,6 +208,17 @@ def compare_group(file, pairs, causes=()):
     if rest:
         check(rest)
     return outcomes
+
+
+def prove(outcomes):
+    """Turns "unreadable" into "unproved", a fault, for keys of which no compared value shows that they have no effect: the
+    reference must read another value, and none may change the embeddings. null is excepted, because it is a missing key."""
+    for key in {outcome.key for outcome in outcomes if outcome.kind == "unreadable"}:
+        of_key = [outcome for outcome in outcomes if outcome.key == key and outcome.value not in (None, object)]
+        equal = [outcome for outcome in of_key if outcome.kind == "equal"]
+        if not equal or any(outcome.changed for outcome in of_key):
+            for outcome in of_key:
+                outcome.kind = "unproved" if outcome.kind == "unreadable" else outcome.kind
 
 
 def sentence_transformers_reference(folder, texts):

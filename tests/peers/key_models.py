@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small random models whose JSON files test_json_keys.py changes."""
+"""Small random models whose JSON files test_key_values.py changes."""
 import json
 
 import tokenizers

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Prints the lists of keys of JSON files (src/base/json_keys.c): kind, subject or "-", and the keys, one list per line,
- * separated by tabs. tests/peers/test_json_keys.py compares the effect of every key with other libraries.
+ * separated by tabs. tests/peers/test_key_values.py compares the effect of every key with other libraries.
  */
 #include <stdio.h>
 
