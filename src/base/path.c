@@ -24,7 +24,7 @@ int aoei_exists(const char *path) {
 int aoei_check_optional_file(const char *path, aoe_error *err) {
     struct stat st;
     if (lstat(path, &st))
-        return 0;
+        return errno == ENOENT || errno == ENOTDIR ? 0 : aoei_fail_errno(err, errno, "cannot open %s", path);
     if (S_ISLNK(st.st_mode) && !aoei_exists(path))
         return aoei_fail(err, AOE_ENOENT,
                          "%s: this symbolic link leads to a missing file; download the file again, or remove the link", path);

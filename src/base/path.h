@@ -9,7 +9,8 @@
 /* Returns 1 if path exists, otherwise 0. Symbolic links are followed. */
 int aoei_exists(const char *path);
 /* Checks the path of a file that a model directory may contain. Returns 0 if it is a file or does not exist. Errors: AOE_ENOENT
- * (a symbolic link to a missing file, for example in an incomplete copy of a cache), AOE_EFORMAT (a directory). */
+ * (a symbolic link to a missing file, for example in an incomplete copy of a cache), AOE_EFORMAT (a directory), AOE_EIO (for
+ * example, a folder may not be searched). */
 int aoei_check_optional_file(const char *path, aoe_error *err);
 /* Returns 1 if path is a directory or a symbolic link to a directory, otherwise 0. */
 int aoei_is_dir(const char *path);
