@@ -269,5 +269,7 @@ const char *aoei_settings_module_folder(const aoei_settings *s, size_t i, char n
 int aoei_module_list_append(json_t **modules, const char *type, const char *path, aoe_error *err) {
     json_t *v = json_pack("{s:s, s:s}", "type", type, "path", path);
     *modules = *modules ? *modules : json_array();
+    if (!*modules)
+        json_decref(v);
     return v && *modules && !json_array_append_new(*modules, v) ? 0 : aoei_fail_nomem(err, strlen(path));
 }
