@@ -50,15 +50,16 @@ static int check_mlm(const aoei_model_files *f, const aoei_encoder_config *c, co
     return rc;
 }
 
-/* If modules.json names a subfolder for the module Transformer, StaticEmbedding or WordEmbeddings, sets f->transformer_dir to
- * this folder. If the first module is another module that is stored in a subfolder, returns an error that
- * names it. */
-static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
-    if (f->base_dir || !aoei_entry_exists(f->dir, "modules.json"))
+/* Sets *folder to the folder that modules.json in `dir` names for the module Transformer, StaticEmbedding or WordEmbeddings, or
+ * to NULL if the module is stored in `dir` itself. If the first module is another module that is stored in a folder, returns an
+ * error that names it. */
+static int find_folder(char **folder, const char *dir, aoe_error *err) {
+    *folder = NULL;
+    if (!aoei_entry_exists(dir, "modules.json"))
         return 0;
     json_t *root = NULL;
-    char *path = aoei_path_join(f->dir, "modules.json");
-    int rc = path ? aoei_json_load(&root, path, err) : aoei_fail_nomem(err, strlen(f->dir));
+    char *path = aoei_path_join(dir, "modules.json");
+    int rc = path ? aoei_json_load(&root, path, err) : aoei_fail_nomem(err, strlen(dir));
     const json_t *first = json_array_get(root, 0);
     const char *type = json_string_value(json_object_get(first, "type")),
                *at = json_string_value(json_object_get(first, "path"));
@@ -70,12 +71,30 @@ static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
                            "%s: the first module, '%s', is not supported (supported: Transformer, StaticEmbedding, "
                            "WordEmbeddings)",
                            path, dot + 1);
-        else if (aoei_is_plain_folder(at) && !(f->transformer_dir = aoei_path_join(f->dir, at)))
-            rc = aoei_fail_nomem(err, strlen(f->dir));
+        else if (aoei_is_plain_folder(at) && !(*folder = aoei_path_join(dir, at)))
+            rc = aoei_fail_nomem(err, strlen(dir));
     }
     json_decref(root);
     aoei_free(path);
     return rc;
+}
+
+/* Sets f->transformer_dir to the folder of the transformer, if it has one. The base model of adapters is then replaced by this
+ * folder, which contains its config.json. */
+static int find_transformer_dir(aoei_model_files *f, aoe_error *err) {
+    char *folder = NULL;
+    if (f->base_dir && aoei_entry_exists(f->base_dir, AOEI_CONFIG_FILE))
+        return 0;
+    const int rc = find_folder(&folder, f->base_dir ? f->base_dir : f->dir, err);
+    if (rc || !folder)
+        return rc;
+    if (f->base_dir) {
+        aoei_free(f->base_dir);
+        f->base_dir = folder;
+    } else {
+        f->transformer_dir = folder;
+    }
+    return 0;
 }
 
 /* Reads config.json into f->config_json and c. If `mlm` is 1, the configuration includes the masked-LM head. */

@@ -231,12 +231,11 @@ static int name_base(json_t *config, const char *base) {
 }
 
 /* Writes adapter_config.json. The file contains the absolute path of the base model, so the base model is found from any
- * working directory, or its name on the Hugging Face Hub, so that it is found on any machine. */
+ * working directory, or its name on the Hugging Face Hub, so that it is found on any machine. The path is that of the folder
+ * with config.json, such as 0_Transformer, because PEFT opens it with the library transformers. */
 static int write_peft_config(const aoei_model_contents *m, const char *dir, aoe_error *err) {
-    const aoei_model_files *source = m->source;
-    char *base = aoei_full_path(source->base_dir ? source->base_dir : source->dir),
-         *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
-    json_t *config = base ? aoei_peft_to_json(m->config, base, aoei_adapters_prefix(source, m->config)) : NULL;
+    char *base = aoei_full_path(aoei_weights_dir(m->source)), *path = aoei_path_join(dir, AOEI_PEFT_CONFIG);
+    json_t *config = base ? aoei_peft_to_json(m->config, base, aoei_adapters_prefix(m->source, m->config)) : NULL;
     int rc = config && path && !name_base(config, base) ? aoei_json_save(config, path, err) : aoei_fail_nomem(err, strlen(dir));
     json_decref(config);
     aoei_free(path);
