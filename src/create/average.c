@@ -24,6 +24,8 @@
 #include "model/save.h"
 #include "model/weight_rows.h"
 #include "modeldir/layout.h"
+#include "tokenizer/chat_template.h"
+#include "tokenizer/tokenizer_parts.h"
 
 typedef struct averaging {
     aoei_weight_reader source; /* base type; must be the first field, because mean_rows casts its address to averaging */
@@ -79,6 +81,11 @@ static int same_shapes(const aoe_model *a, const aoe_model *b) {
     return same;
 }
 
+/* Returns 1 if both tokenizers have the same chat template. A model without a tokenizer has none. */
+static int same_template(const aoe_tokenizer *a, const aoe_tokenizer *b) {
+    return a && b && a->chat && b->chat && aoei_chat_equal(a->chat, b->chat);
+}
+
 /* Returns the name of a setting that changes embeddings and differs between the models, or NULL if there is none. */
 static const char *different_setting(const aoe_model *a, const aoe_model *b) {
     const aoei_settings *s = &a->settings, *t = &b->settings;
@@ -88,17 +95,18 @@ static const char *different_setting(const aoe_model *a, const aoe_model *b) {
         s->bidirectional == t->bidirectional && (!s->bidirectional || s->bidirectional_from == t->bidirectional_from);
     const int same_token_module = !a->config.n_kernels == !b->config.n_kernels && !a->config.lstm_dims == !b->config.lstm_dims;
     const int same_modules = strcmp(a->modules_text, b->modules_text) == 0;
-    return s->pooling != t->pooling                                ? "poolings"
-           : !same_prompt                                          ? "prompts"
-           : !same_token_module                                    ? "modules before the pooling"
-           : !same_modules                                         ? "modules after the pooling"
-           : !same_shapes(a, b)                                    ? "module sizes"
-           : s->normalize != t->normalize                          ? "normalizations"
-           : s->truncate_dim != t->truncate_dim                    ? "embedding sizes"
-           : s->lowercase != t->lowercase                          ? "lowercase settings"
-           : !json_equal(s->chat, t->chat) && (s->chat || t->chat) ? "chat templates"
-           : !same_mask                                            ? "attention masks"
-                                                                   : NULL;
+    const int same_chat = !s->chat && !t->chat ? 1 : json_equal(s->chat, t->chat) && same_template(a->tokenizer, b->tokenizer);
+    return s->pooling != t->pooling             ? "poolings"
+           : !same_prompt                       ? "prompts"
+           : !same_token_module                 ? "modules before the pooling"
+           : !same_modules                      ? "modules after the pooling"
+           : !same_shapes(a, b)                 ? "module sizes"
+           : s->normalize != t->normalize       ? "normalizations"
+           : s->truncate_dim != t->truncate_dim ? "embedding sizes"
+           : s->lowercase != t->lowercase       ? "lowercase settings"
+           : !same_chat                         ? "chat templates"
+           : !same_mask                         ? "attention masks"
+                                                : NULL;
 }
 
 /* Returns an error if the models a and b have different configurations, settings or vocabularies. */

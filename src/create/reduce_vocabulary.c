@@ -207,7 +207,12 @@ static int add_prompt(const reducer *r, const char *prompt) {
                                   .lowercase = r->m->settings.lowercase,
                                   .chat_template = chat};
     aoe_ids ids = {0};
-    int rc = o.prompt || chat ? aoe_tokenizer_encode(r->m->tokenizer, aoe_text_of(""), &o, &ids, r->err) : 0;
+    const aoe_text text = aoe_text_of(chat ? "0" : ""); /* a chat template may reject an empty text */
+    int rc = 0;
+    if (chat && r->m->config.classes)
+        rc = aoe_tokenizer_encode_pair(r->m->tokenizer, text, text, &o, &ids, r->err);
+    else if (o.prompt || chat)
+        rc = aoe_tokenizer_encode(r->m->tokenizer, text, &o, &ids, r->err);
     for (size_t i = 0; i < ids.n && !rc; i++)
         rc = add(r, ids.id[i]);
     aoe_ids_free(&ids);
@@ -217,7 +222,9 @@ static int add_prompt(const reducer *r, const char *prompt) {
 static int add_prompts(const reducer *r) {
     const char *name;
     json_t *prompt;
-    int rc = add_prompt(r, r->m->settings.prompt);
+    int rc = add_prompt(r, NULL);
+    if (!rc)
+        rc = add_prompt(r, r->m->settings.prompt);
     json_object_foreach(r->m->settings.prompts, name, prompt) if (!rc) rc = add_prompt(r, json_string_value(prompt));
     return rc;
 }

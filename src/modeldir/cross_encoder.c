@@ -233,9 +233,7 @@ int aoei_cross_encoder_settings(aoei_settings *s, const aoei_encoder_config *c, 
     const int of_embeddings =
         !promises_head(f->config_json) && ((f->new_head && !f->decoder) || (f->saved_head && strcmp(dir, f->dir) != 0));
     int rc = f->new_head || of_embeddings ? 0 : check_modules(dir, err);
-    s->reranker_template = f->decoder != AOEI_DECODER_NONE;
-    if (!rc && f->decoder && f->logit_score.given)
-        rc = aoei_chat_template_read(&s->reranker_template, dir, err);
+    s->reranker_template = f->decoder != AOEI_DECODER_NONE && !f->logit_score.given;
     if (of_embeddings) {
         json_decref(s->prompts);
         s->prompts = NULL;

@@ -16,10 +16,7 @@ typedef enum aoei_module_head {
 } aoei_module_head;
 
 /* Reads modules.json in `dir`. *score receives the tokens of the module LogitScore; score->given is 0 if there is none. Errors:
- * AOE_EFORMAT, AOE_EUNSUPPORTED (the chat template is not supported), AOE_ENOMEM. */
+ * AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_cross_encoder_modules_read(aoei_module_head *head, aoei_logit_score *score, const char *dir, aoe_error *err);
-/* Sets *formats to 1 if the tokenizer in `dir` has a chat template into which pairs of texts are inserted. The only supported
- * template is that of Qwen3-Reranker. Errors: AOE_EUNSUPPORTED (another template), AOE_EFORMAT, AOE_ENOMEM. */
-int aoei_chat_template_read(int *formats, const char *dir, aoe_error *err);
 
 #endif

@@ -207,8 +207,9 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
 }
 
 int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err) {
+    *f = (aoei_model_files){.dir = aoei_strdup(dir)};
     *c = (aoei_encoder_config){0};
-    int rc = aoei_model_files_find(f, dir, err);
+    int rc = f->dir ? find_transformer_dir(f, err) : aoei_fail_nomem(err, strlen(dir));
     char *path = rc ? NULL : aoei_path_join(aoei_weights_dir(f), AOEI_CONFIG_FILE);
     if (!rc && !path)
         rc = aoei_fail_nomem(err, strlen(dir));
@@ -255,7 +256,9 @@ const char *aoei_settings_dir(const aoei_model_files *f) {
 
 int aoei_model_files_find(aoei_model_files *f, const char *dir, aoe_error *err) {
     *f = (aoei_model_files){.dir = aoei_strdup(dir)};
-    return f->dir ? find_transformer_dir(f, err) : aoei_fail_nomem(err, strlen(dir));
+    aoe_error ignored; /* without the base model, the files in `dir` are used */
+    const int rc = !f->dir ? AOE_ENOMEM : aoei_is_adapter_dir(dir) ? aoei_peft_base(&f->base_dir, dir, NULL, &ignored) : 0;
+    return rc == AOE_ENOMEM ? aoei_fail_nomem(err, strlen(dir)) : find_transformer_dir(f, err);
 }
 
 int aoei_model_files_open_config(aoei_model_files *f, const char *dir, aoe_error *err) {

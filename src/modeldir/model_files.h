@@ -76,11 +76,12 @@ int aoei_model_files_open(aoei_model_files *f, aoei_encoder_config *c, const cha
  * for a static model, whose configuration depends on its weights. The caller closes f with aoei_model_files_close, even if the
  * function fails. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_model_config_open(aoei_model_files *f, aoei_encoder_config *c, const char *dir, aoe_error *err);
-/* Sets f->dir and f->transformer_dir. The caller closes f with aoei_model_files_close, even if the function fails. Errors:
- * AOE_EFORMAT, AOE_EUNSUPPORTED (names the first module), AOE_ENOMEM. */
+/* Sets f->dir, f->transformer_dir and, for adapters whose base model is found, f->base_dir. The caller closes f with
+ * aoei_model_files_close, even if the function fails. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED (names the first module),
+ * AOE_ENOMEM. */
 int aoei_model_files_find(aoei_model_files *f, const char *dir, aoe_error *err);
-/* Sets f->dir and f->transformer_dir, and reads config.json, if it exists, into f->config_json. Opens only the weights of a
- * static model. The caller closes f with aoei_model_files_close, even if the function fails. Errors: as above. */
+/* Sets the directories as aoei_model_files_find does, and reads config.json, if it exists, into f->config_json. Opens only the
+ * weights of a static model. The caller closes f with aoei_model_files_close, even if the function fails. Errors: as above. */
 int aoei_model_files_open_config(aoei_model_files *f, const char *dir, aoe_error *err);
 void aoei_model_files_close(aoei_model_files *f); /* accepts a zeroed struct */
 /* Returns the directory that contains config.json and the weights of the encoder. If f->dir contains adapters, this is the

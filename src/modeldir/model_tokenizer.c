@@ -82,7 +82,7 @@ int aoe_tokenizer_open(aoe_tokenizer **t, const char *dir, aoe_error *err) {
     if (!rc)
         rc = aoei_model_files_find(&f, dir, err);
     if (!rc && aoei_is_dir(dir))
-        rc = aoei_text_settings_read(&lowercase, &chat, dir, err);
+        rc = aoei_text_settings_read(&lowercase, &chat, aoei_settings_dir(&f), err);
     if (!rc)
         rc = aoei_model_tokenizer_open(t, &dir, &f, chat, 0, err);
     if (!rc && !*t)
@@ -117,7 +117,7 @@ int aoe_encode_options_of(aoe_encode_options *o, const char *dir, aoe_error *err
         o->drop_unknown = 1;
     json_t *chat = NULL;
     if (!o->no_special_tokens && !rc)
-        rc = aoei_text_settings_read(&o->lowercase, &chat, dir, err);
+        rc = aoei_text_settings_read(&o->lowercase, &chat, aoei_settings_dir(&f), err);
     o->chat_template = chat != NULL;
     json_decref(chat);
     aoei_model_files_close(&f);

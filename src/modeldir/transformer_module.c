@@ -106,12 +106,9 @@ static int check_modality(json_t *config, const char *path, aoe_error *err) {
     return rc ? rc : check_choice(message, "method_output_name", outputs, path, err);
 }
 
-/* Returns the modality "message", or NULL if texts are not rendered with a chat template. Language models that are rerankers
- * are an exception, because aoei_chat_template_read checks their template. */
+/* Returns the modality "message", or NULL if texts are not rendered with a chat template. */
 static json_t *find_message(json_t *config) {
-    const char *task = json_string_value(json_object_get(config, "transformer_task"));
-    json_t *message = json_object_get(json_object_get(config, "modality_config"), "message");
-    return task && !strcmp(task, "text-generation") ? NULL : message;
+    return json_object_get(json_object_get(config, "modality_config"), "message");
 }
 
 /* Arguments of apply_chat_template that are not variables of the template. */

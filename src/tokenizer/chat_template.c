@@ -20,6 +20,7 @@ struct aoei_chat {
     aoei_jinja_node *statements;
     aoei_jinja_dict variables;
     char *name; /* owned */
+    char *text; /* the template, owned */
     int structured, restores_end;
 };
 
@@ -119,8 +120,8 @@ int aoei_chat_create(aoei_chat **out, const aoei_chat_source *s, const aoei_chat
     *out = NULL;
     const json_t *restore = json_object_get(form->options, "restore_suffix");
     aoei_chat *c = aoei_calloc(1, sizeof *c);
-    if (!c || !(c->name = aoei_strdup(s->name ? s->name : AOEI_CHAT_FILE))) {
-        aoei_free(c);
+    if (!c || !(c->name = aoei_strdup(s->name ? s->name : AOEI_CHAT_FILE)) || !(c->text = aoei_strdup(s->text))) {
+        aoei_chat_free(c);
         return aoei_fail_nomem(err, sizeof *c);
     }
     c->arena.limit = MAX_TREE;
@@ -143,7 +144,12 @@ void aoei_chat_free(aoei_chat *c) {
         return;
     aoei_jinja_arena_free(&c->arena);
     aoei_free(c->name);
+    aoei_free(c->text);
     aoei_free(c);
+}
+
+int aoei_chat_equal(const aoei_chat *a, const aoei_chat *b) {
+    return !strcmp(a->text, b->text);
 }
 
 int aoei_chat_restores_end(const aoei_chat *c) {

@@ -40,6 +40,8 @@ typedef struct aoei_chat_form {
 /* Parses the template. Errors: AOE_EFORMAT, AOE_EUNSUPPORTED (names the construct), AOE_ENOMEM. */
 int aoei_chat_create(aoei_chat **out, const aoei_chat_source *s, const aoei_chat_form *form, aoe_error *err);
 void aoei_chat_free(aoei_chat *c);
+/* Returns 1 if both templates have the same text. */
+int aoei_chat_equal(const aoei_chat *a, const aoei_chat *b);
 /* Returns 1 if the end of the template is restored after a truncation. */
 int aoei_chat_restores_end(const aoei_chat *c);
 

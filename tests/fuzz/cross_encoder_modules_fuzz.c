@@ -54,13 +54,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     aoei_module_head head;
     aoei_logit_score score;
     aoe_error err = {0};
-    int formats;
     const size_t file = size ? data[0] % N_FILES : 0;
     for (size_t i = 0; i < N_FILES; i++)
         put(files[i].name, files[i].valid, strlen(files[i].valid));
     put(files[file].name, data + (size ? 1 : 0), size ? size - 1 : 0);
     check_error(aoei_cross_encoder_modules_read(&head, &score, root, &err), &err);
-    check_error(aoei_chat_template_read(&formats, root, &err), &err);
     return 0;
 }
 

@@ -97,11 +97,54 @@ def test_template_of_qwen3_reranker(aoe, tmp_path):
     compare(aoe, tmp_path, encoder, TEXTS, "--prompt", "Find facts{text}", prompt="Find facts")
 
 
-def test_other_templates_are_rejected(aoe, tmp_path):
-    language_model(tmp_path, True, QWEN_TEMPLATE.replace("Judge whether", "Decide if"))
-    (tmp_path / "pairs.tsv").write_text("text1\ttext2\na\tb\n")
-    done = aoe.run("rerank", "-m", tmp_path / "model", "--pairs", tmp_path / "pairs.tsv", fails=True)
-    assert "chat template" in done.stderr
+def edit(path, change):
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+def name_templates(folder):
+    template = (folder / "chat_template.jinja").read_text()
+    (folder / "chat_template.jinja").unlink()
+    edit(folder / "tokenizer_config.json",
+         lambda c: c.update(chat_template=[{"name": "default", "template": template}, {"name": "tool_use", "template": "x"}]))
+
+
+def move_transformer(folder):
+    (folder / "0_Transformer").mkdir()
+    for path in list(folder.iterdir()):
+        if path.is_file() and path.name not in ("modules.json", "config_sentence_transformers.json", "README.md"):
+            path.rename(folder / "0_Transformer" / path.name)
+    edit(folder / "modules.json", lambda modules: modules[0].update(path="0_Transformer"))
+
+
+def replace(old, new):
+    def change(folder):
+        path = folder / "chat_template.jinja"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    return change
+
+
+@pytest.mark.parametrize("change", [
+    pytest.param(replace("Judge whether", "Decide if"), id="other text"),
+    pytest.param(replace("Given a web", "Given no web"), id="other instruction"),
+    pytest.param(replace("<Query>: ", "<Query>: please "), id="text before the query"),
+    pytest.param(replace('map(attribute="content") | first }}', 'map(attribute="content") | first | trim }}'), id="filter"),
+    pytest.param(name_templates, id="named templates"),
+    pytest.param(move_transformer, id="subfolder"),
+    pytest.param(lambda folder: edit(folder / "sentence_bert_config.json", lambda c: c["modality_config"].pop("message")), id="no message"),
+    pytest.param(lambda folder: edit(folder / "tokenizer_config.json", lambda c: c.update(truncation_side="left")), id="left"),
+])
+def test_changed_templates(aoe, tmp_path, change):
+    language_model(tmp_path, True, QWEN_TEMPLATE)
+    change(tmp_path / "model")
+    encoder = CrossEncoder(str(tmp_path / "model"), device="cpu")
+    compare(aoe, tmp_path, encoder, TEXTS)
+    encoder.max_length = 64
+    compare(aoe, tmp_path, encoder, TEXTS, "--max-length", "64")
 
 
 @pytest.mark.parametrize("labels", [1, 3])
