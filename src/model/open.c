@@ -113,7 +113,7 @@ static int find_mask(aoe_model *m, aoe_error *err) {
 /* Checks that the maximum sequence length of the directory is larger than the number of special tokens. */
 static int check_length(const aoe_model *m, aoe_error *err) {
     const aoei_settings *s = &m->settings;
-    const size_t special = m->tokenizer ? m->tokenizer->post.n_before + m->tokenizer->post.n_after : 0;
+    const size_t special = m->tokenizer && !s->chat ? m->tokenizer->post.n_before + m->tokenizer->post.n_after : 0;
     if (!strcmp(s->max_length_from, "option") || m->config.arch->plain_tokens || m->config.arch->truncates_end || !special ||
         s->max_length > special)
         return AOE_OK;

@@ -14,6 +14,7 @@
 #include "modeldir/layer_pooling.h"
 #include "modeldir/layout.h"
 #include "modeldir/token_module.h"
+#include "modeldir/transformer_module.h"
 
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
  * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
@@ -157,9 +158,12 @@ static int read_chat(aoei_partial_settings *s, json_t *root, const char *file, a
     if (!json_is_object(chat) || (options && !json_is_object(options)))
         return aoei_fail(err, AOE_EFORMAT, "%s: \"chat_template\" is not an object with \"format\" and \"options\"; correct it",
                          file);
-    if (!s->chat)
+    json_t *checked = NULL;
+    const int rc = aoei_chat_options_read(&checked, options, file, err);
+    json_decref(checked);
+    if (!rc && !s->chat)
         s->chat = json_incref(chat);
-    return 0;
+    return rc;
 }
 
 /* Reads all fields of aoe.json. */

@@ -130,23 +130,22 @@ static const char *const rejected_chat_keys[] = {"truncation",
                                                  "common_kwargs",
                                                  NULL};
 
-/* Sets *options to the arguments of the chat template in `given`, an object or NULL. */
-static int read_chat_options(json_t **options, json_t *given, const char *path, aoe_error *err) {
+int aoei_chat_options_read(json_t **options, json_t *given, const char *path, aoe_error *err) {
     const char *name;
     json_t *v;
     if (given && !json_is_object(given) && !json_is_null(given))
-        return aoei_fail(err, AOE_EFORMAT, "%s: \"chat_template\" in processing_kwargs is not an object; correct the value",
-                         path);
+        return aoei_fail(err, AOE_EFORMAT, "%s: the arguments of the chat template are not an object; correct the value", path);
     if (!(*options = json_object()))
         return aoei_fail_nomem(err, 0);
     json_object_foreach(given, name, v) {
         if (is_listed(text_keys, name))
             continue;
         if (is_listed(rejected_chat_keys, name) || (!strcmp(name, "restore_suffix") && !json_is_boolean(v)))
-            return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: this value of \"%s\" in \"chat_template\" of processing_kwargs is not supported, because it "
-                             "can change the embeddings; remove it",
-                             path, name);
+            return aoei_fail(
+                err, AOE_EUNSUPPORTED,
+                "%s: this value of \"%s\", an argument of the chat template, is not supported, because it can change "
+                "the embeddings; remove it",
+                path, name);
         if (json_object_set(*options, name, v))
             return aoei_fail_nomem(err, strlen(name));
     }
@@ -158,8 +157,8 @@ int aoei_transformer_module_chat(json_t **chat, json_t *config, const char *path
     *chat = NULL;
     if (!message)
         return 0;
-    const int rc =
-        read_chat_options(&options, json_object_get(json_object_get(config, "processing_kwargs"), "chat_template"), path, err);
+    const int rc = aoei_chat_options_read(
+        &options, json_object_get(json_object_get(config, "processing_kwargs"), "chat_template"), path, err);
     json_t *format = json_object_get(message, "format"), *object = rc ? NULL : json_pack("{s:O}", "options", options);
     json_decref(options);
     if (rc || (object && (!format || !json_object_set(object, "format", format)))) {

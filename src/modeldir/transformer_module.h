@@ -22,6 +22,9 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
  * "format" and "options" (tokenizer/chat_encode.h), if modality_config contains "message"; otherwise to NULL. The caller
  * releases the object. Errors: AOE_EUNSUPPORTED (names the argument in processing_kwargs), AOE_EFORMAT, AOE_ENOMEM. */
 int aoei_transformer_module_chat(json_t **chat, json_t *config, const char *path, aoe_error *err);
+/* Sets *options to the variables of the template in `given`, an object of arguments of the chat template or NULL, and rejects
+ * arguments that are not supported. The caller releases the object, even if the function fails. Errors: as above. */
+int aoei_chat_options_read(json_t **options, json_t *given, const char *path, aoe_error *err);
 /* Adds the keys of version 5.4 to `config`, the contents of sentence_bert_config.json: the task, the modality "text" and, if
  * `chat` is not NULL, the modality "message" with the settings of the chat template (aoei_settings.chat). task: value of
  * transformer_task; method_output, module_output: names of the outputs of the model and of the module. Returns 0 or -1. */

@@ -47,6 +47,24 @@ rm lora/aoe.json
 printf '["a b","c"]\n' | "$AOE" tokenize -q -m cross --jsonl >pair
 echo '<query> a b<document> c' | "$AOE" tokenize -q -m plain --no-specials | cmp - pair
 
+# adapters without settings of their own use those of their base model
+cp -r lora own
+rm -r own/modules.json own/sentence_bert_config.json own/1_Pooling own/config_sentence_transformers.json
+"$AOE" tokenize -q -m own texts.txt | cmp - ids
+rm own/chat_template.jinja own/tokenizer.json own/tokenizer_config.json own/vocab.txt own/special_tokens_map.json
+"$AOE" tokenize -q -m own texts.txt | cmp - ids
+# a smaller vocabulary keeps the tokens of the template
+echo '{% for m in messages %}{{ m.role }} quixotic {{ m.content }} {% endfor %}' >cross/chat_template.jinja
+"$AOE" convert -q cross --vocab-size 200 --count-on texts.txt -o reduced 2>/dev/null
+printf '["a","a"]\n' | "$AOE" tokenize -q -m reduced --jsonl --tokens >reduced.tokens
+printf '["a","a"]\n' | "$AOE" tokenize -q -m cross --jsonl --tokens | cmp - reduced.tokens
+# models with different templates cannot be averaged
+cp -r message other
+echo '{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}' >other/chat_template.jinja
+fails "$AOE" merge -q message other -o merged
+"$AOE" merge -q message trained -o merged
+"$AOE" tokenize -q -m merged texts.txt | cmp - ids
+
 echo "templates that are rejected"
 fails "$AOE" embed -q -m message --prompt 'find {text} now' texts.txt
 for template in '{% include "x" %}' '{{ 1' 'the same' '{{ raise_exception("no texts") }}' '{{ bos_token }}{{ messages[0].content }}'; do

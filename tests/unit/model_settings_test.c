@@ -155,6 +155,8 @@ static void rejects_an_invalid_aoe_json(void **state) {
         {"{\"format_version\":2,\"dense\":\"../2_Dense\"}",
          "aoe.json: \"dense\" is '../2_Dense', which is not the name of a folder", AOE_EFORMAT},
         {"{\"format_version\":2,\"dense\":2}", "aoe.json: \"dense\" is not a string", AOE_EFORMAT},
+        {"{\"format_version\":10,\"chat_template\":{\"options\":{\"tools\":[]}}}", "aoe.json: this value of \"tools\"",
+         AOE_EUNSUPPORTED},
         {"{\"format_version\":10,\"chat_template\":\"x\"}", "aoe.json: \"chat_template\" is not an object with", AOE_EFORMAT},
     };
     char *dir = test_dir_create();
