@@ -61,6 +61,17 @@ def refill(folder):
         save_file({name: values(name, tensor.shape) for name, tensor in tensors.items()}, path, {"format": "pt"})
 
 
+def write_stored_files(name, root):
+    """Writes the JSON files of a stored table to the directory `root`. Returns False if there is no such table. A tokenizer is
+    taken from its table, because training it again can give another vocabulary."""
+    path = FOLDER / f"{name}.json"
+    if not path.exists():
+        return False
+    for file, content in json.loads(path.read_text())["files"].items():
+        (root / file).write_text(json.dumps(content))
+    return True
+
+
 class Table:
     """Collects the outcomes of the comparisons of one model."""
 
