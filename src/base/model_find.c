@@ -38,11 +38,28 @@ static int list_commits(aoei_buffer *list, char *const root[AOEI_HUB_ROOTS], con
     return rc || !list->failed ? rc : aoei_fail_nomem(err, 0);
 }
 
+/* Returns the directory ROOT/ORG_NAME if it exists. sentence-transformers stored models in such directories before version 2.3.
+ * Returns NULL if there is none or if out of memory. The caller frees the result with aoei_free. */
+static char *find_old_copy(char *const root[AOEI_HUB_ROOTS], const char *id) {
+    char folder[AOEI_HUB_ID_MAX + 1];
+    snprintf(folder, sizeof folder, "%s", id);
+    char *slash = strchr(folder, '/');
+    if (!slash || !root[1])
+        return NULL;
+    *slash = '_';
+    char *path = aoei_path_join(root[1], folder);
+    if (path && aoei_is_dir(path))
+        return path;
+    aoei_free(path);
+    return NULL;
+}
+
 /* Fails because the caches do not contain the revision of the model, or contain only a part of it. */
 static int fail_missing(const char *text, const aoei_hub_name *hub, int partial, aoe_error *err) {
     char *root[AOEI_HUB_ROOTS];
     aoei_buffer commits = {0};
     int rc = aoei_hub_roots(root) ? aoei_fail_nomem(err, 0) : list_commits(&commits, root, hub->id, err);
+    char *old = rc ? NULL : find_old_copy(root, hub->id);
     const char *also = root[1] ? " and " : "", *second = root[1] ? root[1] : "";
     if (!rc && partial)
         rc =
@@ -55,12 +72,20 @@ static int fail_missing(const char *text, const aoei_hub_name *hub, int partial,
                       "%s: the Hugging Face cache %s%s%s contains this model, but not its revision '%s'; name a commit that it "
                       "contains: %s, or download the revision: aoe pull %s",
                       text, root[0], also, second, hub->revision, commits.data, text);
+    else if (!rc && old)
+        rc = aoei_fail(err, AOE_ENOENT,
+                       "%s: there is no such directory, and the Hugging Face cache %s%s%s contains this model only as an old "
+                       "version of sentence-transformers stored it; give the directory %s, or download the model: aoe pull %s",
+                       text, root[0], also, second, old, text);
     else if (!rc)
         rc = aoei_fail(err, AOE_ENOENT,
-                       "%s: there is no such directory, and the Hugging Face cache %s%s%s does not contain this model; to "
+                       "%s: there is no such directory, and the Hugging Face cache %s%s%s does not contain this model%s; to "
                        "download it: aoe pull %s",
-                       text, root[0], also, second, text);
+                       text, root[0], also, second,
+                       *second == '~' ? " (neither aoe nor sentence-transformers expands ~ in SENTENCE_TRANSFORMERS_HOME)" : "",
+                       text);
     aoei_buffer_free(&commits);
+    aoei_free(old);
     aoei_hub_roots_free(root);
     return rc;
 }
@@ -104,6 +129,20 @@ static int find_snapshot(char **snapshot, const aoei_hub_name *hub, aoe_error *e
     return aoei_hub_snapshot(snapshot, &full, err);
 }
 
+/* Fails if the name is that of a folder of the cache, models--ORG--NAME, which is not the name of a model. */
+static int reject_folder_name(const char *name, aoe_error *err) {
+    static const char prefix[] = "models--";
+    const char *org = name + strlen(prefix);
+    if (strncmp(name, prefix, strlen(prefix)) != 0 || !*org || strchr(name, '/'))
+        return 0;
+    const char *separator = strstr(org, "--");
+    return aoei_fail(err, AOE_ENOENT,
+                     "%s: no such directory; this is the folder of a model in the Hugging Face cache; give the "
+                     "name of the model: %.*s%s%s",
+                     name, (int)(separator ? (size_t)(separator - org) : strlen(org)), org, separator ? "/" : "",
+                     separator ? separator + 2 : "");
+}
+
 int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *err) {
     AOEI_CHECK(err, dir, name);
     aoei_hub_name hub;
@@ -112,9 +151,10 @@ int aoe_model_find(char *dir, size_t size, const char *name, aoe_error *err) {
         const int rc = reject_cache_folder(name, err);
         return rc ? rc : copy(dir, size, name, err);
     }
-    if (!aoei_hub_name_parse(&hub, name))
-        return copy(dir, size, name, err);
-    int rc = find_snapshot(&snapshot, &hub, err);
+    int rc = reject_folder_name(name, err);
+    if (rc || !aoei_hub_name_parse(&hub, name))
+        return rc ? rc : copy(dir, size, name, err);
+    rc = find_snapshot(&snapshot, &hub, err);
     const int partial = snapshot && !aoei_hub_is_complete(snapshot);
     if (!rc && snapshot && !partial)
         rc = copy(dir, size, snapshot, err);

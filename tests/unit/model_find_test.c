@@ -153,7 +153,28 @@ static void test_second_cache(void **state) {
     setenv("SENTENCE_TRANSFORMERS_HOME", other, 1);
     expect_found(other, "org/name", "models--org--name/snapshots/" COMMIT);
     expect_missing("org/none", other);
+    setenv("SENTENCE_TRANSFORMERS_HOME", "~/other", 1); /* sentence-transformers does not expand it */
+    expect_missing("org/name", "expands ~ in SENTENCE_TRANSFORMERS_HOME");
+    setenv("SENTENCE_TRANSFORMERS_HOME", root, 1); /* the same directory is searched once */
+    put(root, "models--org--twice/snapshots/" COMMIT, "model.safetensors", "x");
+    put(root, "models--org--twice/refs", "main", "");
+    expect_missing("org/twice", "contains: org/twice@" COMMIT ", or");
     unsetenv("SENTENCE_TRANSFORMERS_HOME");
+}
+
+/* Folders that look like models but are not named like them. */
+static void test_other_folders(void **state) {
+    const char *root = *state;
+    char other[1024], want[2048];
+    snprintf(other, sizeof other, "%s/other", root);
+    put(other, "org_old", "config.json", "{}");
+    setenv("SENTENCE_TRANSFORMERS_HOME", other, 1);
+    snprintf(want, sizeof want, "give the directory %s/org_old, or download the model: aoe pull org/old", other);
+    expect_missing("org/old", want);
+    unsetenv("SENTENCE_TRANSFORMERS_HOME");
+    expect_missing("org/old", "does not contain this model");
+    expect_missing("models--org--my--name", "give the name of the model: org/my--name");
+    expect_missing("models--gpt2", "give the name of the model: gpt2");
 }
 
 static void test_path_first(void **state) {
@@ -263,6 +284,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_missing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_second_cache, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_path_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
