@@ -124,7 +124,7 @@ int aoei_config_read(aoei_encoder_config *c, const json_t *config, const char *f
         return aoei_fail(err, AOE_EFORMAT, "%s: no \"model_type\"; add it (supported: %s)", file, aoei_arch_names());
     const aoei_arch *arch = arch_of(config, model_type);
     if (!arch)
-        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: architecture '%s' is not supported (supported: %s)", file, model_type,
+        return aoei_fail(err, AOE_EUNSUPPORTED, "%s: model_type '%s' is not supported (supported: %s)", file, model_type,
                          aoei_arch_names());
     if (arch->defaults)
         arch->defaults(c);

@@ -55,11 +55,11 @@ static int only_listed(json_t *object, const char *const *list) {
     return json_is_object(object);
 }
 
-/* Checks that all keys of the object `key` of the configuration are in `allowed`. If `message` is not NULL, it is the remedy in
- * the error message. */
-static int check_arguments(json_t *config, const char *key, const char *const *allowed, const char *remedy, const char *path,
-                           aoe_error *err) {
-    json_t *arguments = json_object_get(config, key), *v;
+/* Checks that all keys of the object `key` of the configuration are in `allowed`. parent: key of the object that contains
+ * `key`, or NULL for the configuration itself. remedy: remedy in the error message. */
+static int check_arguments(json_t *config, const char *parent, const char *key, const char *const *allowed, const char *remedy,
+                           const char *path, aoe_error *err) {
+    json_t *arguments = json_object_get(parent ? json_object_get(config, parent) : config, key), *v;
     const char *name;
     if (!arguments || json_is_null(arguments))
         return 0;
@@ -69,8 +69,8 @@ static int check_arguments(json_t *config, const char *key, const char *const *a
         const int is_empty = json_is_null(v) || (json_is_object(v) && !json_object_size(v));
         if (!is_empty && !is_listed(allowed, name))
             return aoei_fail(err, AOE_EUNSUPPORTED,
-                             "%s: \"%s\" in \"%s\" is not supported, because it can change the embeddings; %s", path, name, key,
-                             remedy);
+                             "%s: \"%s\" in \"%s%s%s\" is not supported, because it can change the embeddings; %s", path, name,
+                             parent ? parent : "", parent ? "." : "", key, remedy);
     }
     return 0;
 }
@@ -176,7 +176,6 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
     static const char in_config[] = "set it in config.json and remove it here", remove[] = "remove it",
                       in_tokenizer[] = "set it in tokenizer_config.json and remove it here";
     static const char *const head_keys[] = {"num_labels", "pad_token_id", NULL}; /* written by aoe for adapters */
-    json_t *processing = json_object_get(config, "processing_kwargs");
     const char *task = json_string_value(json_object_get(config, "transformer_task"));
     const int has_head = task && !strcmp(task, "sequence-classification") && !json_object_get(config, "config_args") &&
                          only_listed(json_object_get(config, "config_kwargs"), head_keys);
@@ -184,15 +183,16 @@ int aoei_transformer_module_check(json_t **tokenizer_arguments, json_t *config, 
     *tokenizer_arguments = json_object_get(config, "processor_kwargs");
     if (!json_object_get(*tokenizer_arguments, "model_max_length"))
         *tokenizer_arguments = json_object_get(config, "tokenizer_args");
-    if ((rc = check_arguments(config, "model_args", model_keys, remove, path, err)) ||
-        (rc = check_arguments(config, "model_kwargs", model_keys, remove, path, err)) ||
-        (rc = check_arguments(config, "config_args", config_keys, in_config, path, err)) ||
-        (!has_head && (rc = check_arguments(config, "config_kwargs", config_keys, in_config, path, err))) ||
-        (rc = check_arguments(config, "tokenizer_args", processor_keys, in_tokenizer, path, err)) ||
-        (rc = check_arguments(config, "processor_kwargs", processor_keys, in_tokenizer, path, err)) ||
-        (rc = check_arguments(processing, "text", text_keys, remove, path, err)) ||
-        (rc = check_arguments(processing, "common", text_keys, remove, path, err)) ||
-        (!find_message(config) && (rc = check_arguments(processing, "chat_template", text_keys, remove, path, err))) ||
+    if ((rc = check_arguments(config, NULL, "model_args", model_keys, remove, path, err)) ||
+        (rc = check_arguments(config, NULL, "model_kwargs", model_keys, remove, path, err)) ||
+        (rc = check_arguments(config, NULL, "config_args", config_keys, in_config, path, err)) ||
+        (!has_head && (rc = check_arguments(config, NULL, "config_kwargs", config_keys, in_config, path, err))) ||
+        (rc = check_arguments(config, NULL, "tokenizer_args", processor_keys, in_tokenizer, path, err)) ||
+        (rc = check_arguments(config, NULL, "processor_kwargs", processor_keys, in_tokenizer, path, err)) ||
+        (rc = check_arguments(config, "processing_kwargs", "text", text_keys, remove, path, err)) ||
+        (rc = check_arguments(config, "processing_kwargs", "common", text_keys, remove, path, err)) ||
+        (!find_message(config) &&
+         (rc = check_arguments(config, "processing_kwargs", "chat_template", text_keys, remove, path, err))) ||
         (rc = check_choice(config, "transformer_task", tasks, path, err)) ||
         (rc = check_choice(config, "module_output_name", outputs, path, err)))
         return rc;

@@ -60,6 +60,25 @@ static int is_int5(const aoei_st_tensor *t, const aoei_slot *slot) {
     return t->dtype == AOEI_ST_U8 && slot->table;
 }
 
+/* Returns the key of config.json that requires the bias with this tensor name, such as mlp_bias for the biases of an mlp, or
+ * NULL if there is none. */
+static const char *bias_key(json_t *config, const char *tensor) {
+    static const char ending[] = "bias";
+    const size_t len = strlen(tensor), n = sizeof ending - 1;
+    const char *key;
+    json_t *v;
+    if (len <= n || strcmp(tensor + len - n, ending) != 0)
+        return NULL;
+    json_object_foreach(config, key, v) {
+        const size_t key_len = strlen(key);
+        char stem[4] = ""; /* the first letters of the key, which the names of its tensors contain */
+        memcpy(stem, key, key_len < 3 ? key_len : 3);
+        if (json_is_true(v) && key_len > n && !strcmp(key + key_len - n, ending) && strstr(tensor, stem))
+            return key;
+    }
+    return NULL;
+}
+
 /* Sets *out to the tensor that contains the slot and checks the shape and the data type of the tensor. */
 static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const aoei_st_tensor **out, aoe_error *err) {
     const aoei_st_tensor *t = *out = aoei_weight_find(f->weights, slot->head ? "" : f->prefix, slot->name);
@@ -71,9 +90,12 @@ static int check_tensor(const aoei_model_files *f, const aoei_slot *slot, const 
     if (!t) {
         const aoei_st_tensor *any =
             aoei_safetensors_at(f->weights, 0); /* the file contains tensors, because the prefix was found */
+        const char *key = bias_key(f->config_json, slot->name);
         return aoei_fail(err, AOE_EFORMAT,
-                         "%s: tensor '%s%s' is missing; the checkpoint is incomplete, or config.json belongs to another model",
-                         aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name);
+                         "%s: tensor '%s%s' is missing%s%s%s; the checkpoint is incomplete, or config.json belongs to another "
+                         "model",
+                         aoei_safetensors_path(f->weights, any), slot->head ? "" : f->prefix, slot->name, key ? ", but " : "",
+                         key ? key : "", key ? " is true" : "");
     }
     const char *path = aoei_safetensors_path(f->weights, t);
     if (int5 && (rc = aoei_int5_check(f->weights, t, slot->cols, err)))

@@ -64,6 +64,11 @@ echo '{"weight_map": {}}' >model/model.safetensors.index.json; try2
 # config.json and the weights contradict each other
 fresh; sed -i 's/"type_vocab_size": *2/"type_vocab_size": 0/' model/config.json; try2
 fresh; sed -i 's/"embeddings.word_embeddings.weight"/"embeddings.word_embeddingz.weight"/' model/model.safetensors; try2
+rm -r model
+tiny_model model --shape tinyllama-1.1b --kv-heads 2
+sed -i 's/"mlp_bias": *false/"mlp_bias": true/' model/config.json; try2
+sed -i 's/"attention_bias": *false/"attention_bias": true/' model/config.json; try2
+fresh; printf '{"processing_kwargs":{"common":{"padding_side":"left"}}}' >model/sentence_bert_config.json; try2
 # the model is in a folder of the directory
 rm -rf model
 mkdir -p model/copy model/1_Pooling other/snapshots/1234

@@ -493,7 +493,7 @@ static void checks_the_transformer_module(void **state) {
         {"{\"config_kwargs\":{\"layer_norm_eps\":1}}", "\"layer_norm_eps\" in \"config_kwargs\" is not supported"},
         {"{\"model_kwargs\":{\"gguf_file\":\"x\"}}", "\"gguf_file\" in \"model_kwargs\" is not supported"},
         {"{\"tokenizer_args\":{\"do_lower_case\":true}}", "\"do_lower_case\" in \"tokenizer_args\" is not supported"},
-        {"{\"processing_kwargs\":{\"text\":{\"add_special_tokens\":false}}}", "\"add_special_tokens\" in \"text\""},
+        {"{\"processing_kwargs\":{\"text\":{\"add_special_tokens\":false}}}", "\"add_special_tokens\" in \"processing_kwargs.text\""},
         {"{\"transformer_task\":\"any-to-any\"}", "transformer_task 'any-to-any' is not supported"},
         {"{\"module_output_name\":\"x\"}", "module_output_name 'x' is not supported"},
         {"{\"query_length\":8}", "\"query_length\" is not supported"},
