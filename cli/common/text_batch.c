@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli/common/output.h"
 
 void cli_batch_create(cli_batch *b, size_t capacity, size_t max_bytes) {
@@ -27,14 +28,6 @@ int cli_batch_is_full(const cli_batch *b) {
     return b->n == b->capacity || b->used >= b->max_bytes;
 }
 
-/* Returns 1 if the text is empty or contains only ASCII white space. */
-static int is_blank(aoe_text text) {
-    size_t n = 0;
-    while (n < text.len && (text.data[n] == ' ' || (text.data[n] >= '\t' && text.data[n] <= '\r')))
-        n++;
-    return n == text.len;
-}
-
 void cli_batch_add(cli_batch *b, aoe_text text, const char *name, size_t number, int is_line) {
     if (b->allocated - b->used < text.len || !b->bytes) {
         b->allocated = 2 * (b->used + text.len) + 4096;
@@ -46,7 +39,7 @@ void cli_batch_add(cli_batch *b, aoe_text text, const char *name, size_t number,
     b->name[b->n] = name;
     b->number[b->n] = number;
     b->is_line[b->n] = (unsigned char)is_line;
-    b->empty += (size_t)is_blank(text);
+    b->empty += (size_t)aoei_utf8_is_blank(text.data, text.len);
     b->offset[++b->n] = b->used;
 }
 

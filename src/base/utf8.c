@@ -133,3 +133,16 @@ const char *aoei_utf_name(const char *s, size_t len) {
         return "UTF-16LE";
     return !b[0] && b[1] && !b[2] && b[3] ? "UTF-16BE" : NULL;
 }
+
+int aoei_utf8_is_space(uint32_t cp) {
+    return (cp >= '\t' && cp <= '\r') || (cp >= 0x1c && cp <= ' ') || cp == 0x85 || cp == 0xa0 || cp == 0x1680 ||
+           (cp >= 0x2000 && cp <= 0x200a) || cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000;
+}
+
+int aoei_utf8_is_blank(const char *s, size_t len) {
+    uint32_t cp;
+    size_t i = 0;
+    for (size_t n; i < len && (n = aoei_utf8_decode(s + i, len - i, &cp)) && aoei_utf8_is_space(cp);)
+        i += n;
+    return i == len;
+}

@@ -22,4 +22,10 @@ size_t aoei_utf8_decode(const char *s, size_t len, uint32_t *cp);
 /* Encodes cp into out[4]. Returns the number of bytes (1 to 4), or 0 for surrogates and values above U+10FFFF. */
 size_t aoei_utf8_encode(uint32_t cp, char out[4]);
 
+/* Returns 1 if the code point is white space, as str.isspace of Python defines it: the characters with the Unicode property
+ * White_Space, such as the no-break space U+00A0, and U+001C to U+001F. */
+int aoei_utf8_is_space(uint32_t cp);
+/* Returns 1 if the text is empty or contains only white space. */
+int aoei_utf8_is_blank(const char *s, size_t len);
+
 #endif

@@ -231,22 +231,16 @@ static int read_rows(aoei_retrieval_data *d, const char *path, const char *const
     return rc;
 }
 
-/* Returns 1 if `cp` is white space for str.strip of Python. */
-static int is_space(uint32_t cp) {
-    return (cp >= '\t' && cp <= '\r') || (cp >= 0x1c && cp <= ' ') || cp == 0x85 || cp == 0xa0 || cp == 0x1680 ||
-           (cp >= 0x2000 && cp <= 0x200a) || cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000;
-}
-
 /* Returns the text without white space at both ends, as BEIR and MTEB embed documents. */
 static aoe_text strip(aoe_text text) {
     uint32_t cp;
-    for (size_t n; text.len && (n = aoei_utf8_decode(text.data, text.len, &cp)) && is_space(cp); text.len -= n)
+    for (size_t n; text.len && (n = aoei_utf8_decode(text.data, text.len, &cp)) && aoei_utf8_is_space(cp); text.len -= n)
         text.data += n;
     while (text.len) {
         size_t start = text.len - 1;
         while (start > 0 && ((unsigned char)text.data[start] & 0xc0) == 0x80)
             start--;
-        if (!aoei_utf8_decode(text.data + start, text.len - start, &cp) || !is_space(cp))
+        if (!aoei_utf8_decode(text.data + start, text.len - start, &cp) || !aoei_utf8_is_space(cp))
             break;
         text.len = start;
     }

@@ -282,12 +282,6 @@ int aoei_text_is(aoe_text text, const char *s) {
     return strlen(s) == text.len && !memcmp(text.data, s, text.len);
 }
 
-/* Returns 1 for white space as str.isspace of Python defines it. */
-static int is_space(uint32_t cp) {
-    return (cp >= 9 && cp <= 13) || (cp >= 0x1c && cp <= 0x20) || cp == 0x85 || cp == 0xa0 || cp == 0x1680 ||
-           (cp >= 0x2000 && cp <= 0x200a) || cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000;
-}
-
 /* Decodes the code point at text.data[at] and sets *len to its length. An invalid byte is a code point that is no space. */
 static uint32_t decode(aoe_text text, size_t at, size_t *len) {
     uint32_t cp;
@@ -316,7 +310,7 @@ static aoe_text strip(aoe_text text, const aoe_text *set, unsigned ends) {
     size_t len;
     while ((ends & 1) && text.len) {
         const uint32_t cp = decode(text, 0, &len);
-        if (!(set ? is_in(*set, cp) : is_space(cp)))
+        if (!(set ? is_in(*set, cp) : aoei_utf8_is_space(cp)))
             break;
         text.data += len;
         text.len -= len;
@@ -324,7 +318,7 @@ static aoe_text strip(aoe_text text, const aoe_text *set, unsigned ends) {
     while ((ends & 2) && text.len) {
         const size_t at = previous(text, text.len);
         const uint32_t cp = decode(text, at, &len);
-        if (at + len != text.len || !(set ? is_in(*set, cp) : is_space(cp)))
+        if (at + len != text.len || !(set ? is_in(*set, cp) : aoei_utf8_is_space(cp)))
             break;
         text.len = at;
     }

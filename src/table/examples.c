@@ -11,6 +11,7 @@
 #include "aoe_data.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "table/column_names.h"
 #include "table/labels.h"
 
@@ -300,10 +301,7 @@ static int read_rows(aoei_examples *e, reader *r, aoe_error *err) {
 }
 
 int aoei_text_is_empty(aoe_text text) {
-    for (size_t i = 0; i < text.len; i++)
-        if (text.data[i] != ' ' && (text.data[i] < '\t' || text.data[i] > '\r'))
-            return 0;
-    return 1;
+    return aoei_utf8_is_blank(text.data, text.len);
 }
 
 int aoei_examples_read(aoei_examples *e, aoei_table *t, aoe_example_kind kind, int lists, const aoe_table_options *o,

@@ -72,6 +72,6 @@ void aoei_examples_keep_positives(aoei_examples *e, double threshold);
 /* Returns the line number in the file of the example that contains e->text[index]. */
 size_t aoei_examples_line(const aoei_examples *e, size_t index);
 
-int aoei_text_is_empty(aoe_text text); /* returns 1 if the text is empty or contains only ASCII white space */
+int aoei_text_is_empty(aoe_text text); /* returns 1 if the text is empty or contains only white space */
 
 #endif

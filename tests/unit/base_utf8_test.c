@@ -30,6 +30,31 @@ static void test_every_code_point(void **state) {
     assert_int_equal(aoei_utf8_encode(UINT32_MAX, (char[4]){0}), 0);
 }
 
+/* White space is the Unicode property White_Space, and U+001C to U+001F, as in Python. */
+static void test_spaces(void **state) {
+    (void)state;
+    for (uint32_t cp = 0; cp <= 0x10ffff; cp++) {
+        const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
+        const int want = (cp >= 0x09 && cp <= 0x0d) || (cp >= 0x1c && cp <= 0x1f) || cp == 0x85 || c == UTF8PROC_CATEGORY_ZS ||
+                         c == UTF8PROC_CATEGORY_ZL || c == UTF8PROC_CATEGORY_ZP;
+        if (aoei_utf8_is_space(cp) != want)
+            fail_msg("U+%04X: expected %d", cp, want);
+    }
+    static const char *const blank[] = {"", " ", "\xc2\xa0", " \xe3\x80\x80\t\n\x1f\xe2\x80\xa9"}, *const text[] = {
+                                                                                                       "a",
+                                                                                                       "\xc2\xa0"
+                                                                                                       "a",
+                                                                                                       "a ",
+                                                                                                       "\xe2\x80\x8b",
+                                                                                                       "\xc2",
+                                                                                                       "\xc2\xa0\xff"};
+    for (size_t i = 0; i < sizeof blank / sizeof *blank; i++)
+        assert_true(aoei_utf8_is_blank(blank[i], strlen(blank[i])));
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        assert_false(aoei_utf8_is_blank(text[i], strlen(text[i])));
+    assert_false(aoei_utf8_is_blank("\0", 1));
+}
+
 static void test_invalid(void **state) {
     (void)state;
     static const struct {
@@ -122,7 +147,8 @@ static void test_characters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_code_point), cmocka_unit_test(test_invalid),    cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_every_code_point), cmocka_unit_test(test_spaces),
+        cmocka_unit_test(test_invalid),          cmocka_unit_test(test_valid),
         cmocka_unit_test(test_against_utf8proc), cmocka_unit_test(test_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
