@@ -113,8 +113,7 @@ static void rejects_values_for_bert(void **state) {
         int code;
     } cases[] = {
         {"model_type", NULL, "config.json: no \"model_type\"; add it (supported: bert, roberta", AOE_EFORMAT},
-        {"model_type", "\"t5\"", "model_type 't5' is not supported (supported: bert, roberta, xlm-roberta, ",
-         AOE_EUNSUPPORTED},
+        {"model_type", "\"t5\"", "model_type 't5' is not supported (supported: bert, roberta, xlm-roberta, ", AOE_EUNSUPPORTED},
         {"model_type", "7", "\"model_type\" is not a string", AOE_EFORMAT},
         {"hidden_act", "\"mish\"",
          "hidden_act \"mish\" is not supported (supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, silu, "
