@@ -246,6 +246,15 @@ static int check(const options *o, const cli_args *args) {
                                           "input-format", "delimiter",  "no-header", "quoting", "whole-files"};
     const char *given = cli_first_given(args, ranking, sizeof ranking / sizeof *ranking);
     struct stat st;
+    if (!args->n && o->texts.n > 1 && stat(o->texts.item[o->texts.n - 1], &st) != 0)
+        return cli_usage("similarity",
+                         "missing argument: QUERY; '%s' is read as a file of --texts; write the query first: aoe similarity "
+                         "QUERY --texts FILE...",
+                         o->texts.item[o->texts.n - 1]);
+    if (!args->n)
+        return cli_usage("similarity", o->texts.n
+                                           ? "missing argument: QUERY; write it first: aoe similarity QUERY --texts FILE..."
+                                           : "missing argument: TEXT1 [TEXT2], or QUERY --texts FILE...");
     if (o->texts.n) {
         if (args->n > 1)
             return cli_usage("similarity", "with --texts, only one text is given; remove '%s'", args->operand[1]);
@@ -284,7 +293,8 @@ static int run_command(int argc, char **argv) {
     };
     const cli_syntax syntax = {
         .command = "similarity",
-        .operands = "TEXT1 [TEXT2]",
+        .operands = "TEXT1 [TEXT2]\n"
+                    "       aoe similarity [OPTIONS] QUERY --texts FILE...",
         .about = "Prints the cosine similarity of the embeddings of two texts, from -1 to 1, and their angle score,\n"
                  "from which the angle loss of AnglE is computed. With --angle-form reference, the angle score has the\n"
                  "formula that the code of the AnglE authors uses (docs/objectives.md). This score is between 0 and\n"
@@ -293,13 +303,13 @@ static int run_command(int argc, char **argv) {
                  "minus the weighted mean of the angles between corresponding components, in radians. This score is\n"
                  "between -3.14 and 0. Identical texts have the score 0. Write -- before texts that begin with - or @.\n"
                  "With --texts, ranks the texts of files by the cosine of their embeddings with the embedding of\n"
-                 "TEXT1, best first; texts with equal cosines keep their order. If the model directory contains the\n"
-                 "prompts query or document, they are used for TEXT1 and for the texts of the files.\n",
+                 "QUERY, best first; texts with equal cosines keep their order. If the model directory contains the\n"
+                 "prompts query or document, they are used for QUERY and for the texts of the files.\n",
         .examples = "  aoe similarity -m model 'A plane is taking off.' 'An aircraft departs.'\n"
                     "  aoe similarity -m model -- '-5 degrees' 'It is cold.'\n"
                     "  aoe similarity -m model 'capital of Peru' --texts passages.txt -k 10\n",
         CLI_GROUPS(groups),
-        .min_operands = 1,
+        .min_operands = 0,
         .max_operands = 2,
     };
     cli_args args;

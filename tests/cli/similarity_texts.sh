@@ -26,6 +26,8 @@ head -1 ranking.tsv
 # Errors and warnings
 similarity 'the cat' texts.txt >plain.out
 similarity 'the cat' || echo "exit code $?"
+similarity --texts texts.txt 'the cat' || echo "exit code $?"
+similarity --texts texts.txt || echo "exit code $?"
 similarity a b -k 2 || echo "exit code $?"
 similarity a b --texts texts.txt || echo "exit code $?"
 similarity a --texts texts.txt --angle-form phase || echo "exit code $?"
