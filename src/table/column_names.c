@@ -34,7 +34,8 @@ static int is_separator(char c) {
 }
 
 int aoei_negative_number(aoe_text name, size_t *number) {
-    static const char *const words[] = {"negatives", "negative", "negs", "neg"}; /* a word follows the words it begins */
+    static const char *const words[] = {"negatives", "negative", "negs", "neg",
+                                        "rejected"}; /* a word follows the words it begins */
     size_t len, k = 0;
     *number = 0;
     if (equals(name, "contradiction"))
@@ -106,8 +107,8 @@ int aoei_looks_like_label(aoe_text name) {
                                           "class", "classes", "target",      "targets",   NULL};
     static const char *const relations[] = {"duplicate",  "paraphrase", "similar", "relevant", "related",
                                             "equivalent", "match",      "same",    NULL}; /* last word of is_NAME */
-    static const char *const texts[] = {"pos",       "positive", "positives", "neg",   "negs",  "negative",
-                                        "negatives", "query",    "id",        "text1", "text2", NULL};
+    static const char *const texts[] = {"pos",   "positive", "positives", "neg",   "negs",   "negative", "negatives",
+                                        "query", "id",       "text1",     "text2", "chosen", "rejected", NULL};
     aoe_text rest = name, first, last;
     if (has_word(name, texts, &last))
         return 0;

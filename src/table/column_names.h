@@ -9,9 +9,9 @@
 
 #include "aoe.h"
 
-/* Returns 1 if a column with this name contains a negative: "contradiction", or "neg", "negs", "negative" or "negatives", with
- * an optional prefix "hard_" and an optional number, such as negative_2, neg3 or hard_negative_1. *number is set to the number
- * plus 1, or to 0 if the name has no number. */
+/* Returns 1 if a column with this name contains a negative: "contradiction", or "neg", "negs", "negative", "negatives" or
+ * "rejected", with an optional prefix "hard_" and an optional number, such as negative_2, neg3 or hard_negative_1. *number is
+ * set to the number plus 1, or to 0 if the name has no number. */
 int aoei_negative_number(aoe_text name, size_t *number);
 /* Returns 1 if each element of a JSON list in a column with this name is a negative of its own: neg, negs, negatives,
  * hard_negatives. In other columns, the elements of a list are alternatives. */

@@ -36,7 +36,7 @@ static const char ignore[] = "ignore"; /* name in options.columns of the columns
 #define LABELS                                                                                                                 \
     { "label", {"label", "score", "similarity", "gold_label", "labels", "scores", "similarity_score", "relatedness_score"}, 0 }
 #define NEGATIVES                                                                                                              \
-    { "negative", {"negative", "negative_1", "hard_negative", "neg", "negatives", "contradiction"}, 1 }
+    { "negative", {"negative", "negative_1", "hard_negative", "neg", "negatives", "contradiction", "rejected"}, 1 }
 
 /* kinds[kind] contains the roles of one kind of examples. aoei_columns_select selects columns in the order of these roles.
  * Unused elements are zero. */
@@ -46,10 +46,10 @@ static const role kinds[][MAX_ROLES] = {
                              0},
                             {"text2", {"text2", "sentence2", "question2", "hypothesis", "sentence", "positive", "answer"}, 0},
                             LABELS},
-    [AOE_EXAMPLES_POSITIVES] = {{"query", {"query", "anchor", "question"}, 0},
-                                {"positive", {"positive", "pos", "positives", "answer"}, 0}},
-    [AOE_EXAMPLES_TRIPLETS] = {{"query", {"query", "anchor", "premise", "question"}, 0},
-                               {"positive", {"positive", "entailment", "pos", "positives", "answer"}, 0},
+    [AOE_EXAMPLES_POSITIVES] = {{"query", {"query", "anchor", "question", "prompt"}, 0},
+                                {"positive", {"positive", "pos", "positives", "answer", "chosen"}, 0}},
+    [AOE_EXAMPLES_TRIPLETS] = {{"query", {"query", "anchor", "premise", "question", "prompt"}, 0},
+                               {"positive", {"positive", "entailment", "pos", "positives", "answer", "chosen"}, 0},
                                NEGATIVES},
     [AOE_EXAMPLES_TEXTS] = {{"text", {"text", "sentence"}, 0}},
     [AOE_EXAMPLES_GROUPS] = {{"group", {"group", "image"}, 0}, {"text", {"text", "caption", "sentence"}, 0}},
@@ -164,6 +164,8 @@ int aoei_columns_check_txt(const aoei_table *t, const char *columns, aoe_error *
     return columns && *columns && aoei_table_format(t) == AOE_TABLE_TXT ? fail_txt(t, err) : 0;
 }
 
+static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char *columns);
+
 /* Fails because the table has no column for role r. given: the column name that options.columns contains for this role.
  * given.data is NULL if options.columns does not contain the role. */
 static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_error *err) {
@@ -173,6 +175,12 @@ static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_
         snprintf(problem, sizeof problem, "no column '%s' (from options.columns %s=%s)", names, r->name, names);
         return aoei_columns_fail(t, problem, NULL, err);
     }
+    if (r >= kinds[AOE_EXAMPLES_PAIRS] && r < kinds[AOE_EXAMPLES_PAIRS] + MAX_ROLES &&
+        roles_found(t, AOE_EXAMPLES_TRIPLETS, NULL) == MAX_ROLES)
+        return aoei_columns_fail(t, "labeled pairs are expected, but these columns are those of triplets, which have no labels",
+                                 "give a file of labeled pairs (text1, text2, label); the evaluation of triplets is aoe eval "
+                                 "triplets",
+                                 err);
     for (size_t i = 0; i < MAX_NAMES && r->names[i]; i++)
         add_to_list(names, r->names[i]);
     snprintf(problem, sizeof problem, "no column for %s: expected %s", r->name, names);
@@ -379,6 +387,19 @@ static int are_triplets(const aoei_table *t, const char *columns) {
     return 1;
 }
 
+/* Fails because the table has the two texts of a pair, but no other column, so that none can be the label. */
+static int fail_unlabeled(const aoei_table *t, aoe_error *err) {
+    char name[2][AOEI_EXCERPT], remedy[LIST_SIZE];
+    for (size_t i = 0; i < 2; i++) {
+        size_t index = 0;
+        resolve(t, &kinds[AOE_EXAMPLES_PAIRS][i], NULL, 0, &index, NULL);
+        aoei_excerpt(name[i], aoei_table_column(t, index));
+    }
+    snprintf(remedy, sizeof remedy,
+             "add a column label, or set options.columns to query=%s,positive=%s if each pair is a positive", name[0], name[1]);
+    return aoei_columns_fail(t, "the pairs have no labels", remedy, err);
+}
+
 int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *columns, aoe_error *err) {
     static const aoe_example_kind order[MAX_KINDS] = {AOE_EXAMPLES_PAIRS, AOE_EXAMPLES_TRIPLETS, AOE_EXAMPLES_POSITIVES};
     size_t fewest = MAX_ROLES + 1; /* missing columns of *kind */
@@ -396,6 +417,9 @@ int aoei_columns_detect(aoe_example_kind *kind, aoei_table *t, const char *colum
             *kind = order[i];
         }
     }
+    if (fewest <= MAX_ROLES && *kind == AOE_EXAMPLES_PAIRS && !(columns && *columns) && aoei_table_columns(t) == 2 &&
+        has_role(t, &kinds[*kind][0], NULL) && has_role(t, &kinds[*kind][1], NULL))
+        return fail_unlabeled(t, err);
     if (fewest <= MAX_ROLES) /* *kind is the kind with the fewest missing columns; the message names the first one */
         return aoei_columns_select(t, *kind, columns, err);
     return aoei_columns_fail(t,

@@ -11,9 +11,11 @@ static void numbers(void **state) {
         const char *name;
         size_t number;
     } names[] = {
-        {"negative", 0}, {"negatives", 0},       {"neg", 0},        {"negs", 0},      {"contradiction", 0},
-        {"NEGATIVE", 0}, {"hard_negatives", 0},  {"negative_1", 2}, {"negative1", 2}, {"negative_0", 1},
-        {"neg-12", 13},  {"Hard_Negative_3", 4}, {"hardneg 7", 8},
+        {"negative", 0},       {"negatives", 0},       {"neg", 0},
+        {"negs", 0},           {"contradiction", 0},   {"NEGATIVE", 0},
+        {"hard_negatives", 0}, {"negative_1", 2},      {"negative1", 2},
+        {"negative_0", 1},     {"rejected", 0},        {"rejected_2", 3},
+        {"neg-12", 13},        {"Hard_Negative_3", 4}, {"hardneg 7", 8},
     };
     static const char *const others[] = {
         "",     "ne",    "negation",   "negative_", "negative_text", "negative_1a", "1negative", "negative_1234567",
