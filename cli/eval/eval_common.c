@@ -77,10 +77,9 @@ void cli_eval_note_judgments(const char *name, size_t without, size_t missing, s
 }
 
 void cli_eval_percent(cli_table *t, double x) {
-    if (isfinite(x))
-        cli_table_cell(t, "%.2f", 100 * x);
-    else
-        cli_table_cell(t, "undefined");
+    char score[32];
+    cli_format_score(score, 100 * x);
+    cli_table_cell(t, "%s", isfinite(x) ? score : "undefined");
 }
 
 void cli_eval_size_headings(const cli_eval *e, cli_table *t) {

@@ -205,7 +205,10 @@ static void interval_cells(cli_table *t, cli_table_format format, const aoe_inte
     } else if (isnan(i->low)) {
         cli_table_cell(t, "-");
     } else {
-        cli_table_cell(t, "%.2f to %.2f", 100 * i->low, 100 * i->high);
+        char low[32], high[32];
+        cli_format_score(low, 100 * i->low);
+        cli_format_score(high, 100 * i->high);
+        cli_table_cell(t, "%s to %s", low, high);
     }
 }
 

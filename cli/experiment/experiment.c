@@ -318,10 +318,9 @@ static void note_finished(const aoe_experiment_event *event) {
     size_t at = 0;
     cli_format_seconds(time, event->seconds);
     for (size_t i = 0; i < event->n_scores && at < sizeof scores; i++) {
-        if (isnan(event->score[i]))
-            at += (size_t)snprintf(scores + at, sizeof scores - at, " undefined");
-        else
-            at += (size_t)snprintf(scores + at, sizeof scores - at, " %.2f", 100 * event->score[i]);
+        char score[32];
+        cli_format_score(score, 100 * event->score[i]);
+        at += (size_t)snprintf(scores + at, sizeof scores - at, " %s", isnan(event->score[i]) ? "undefined" : score);
     }
     cli_note("%s:%s (%s)%s", event->label, scores, time,
              event->start_is_best ? "; no step is better than the start model" : "");

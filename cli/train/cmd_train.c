@@ -26,7 +26,7 @@ static int trains_classes(const job *j) {
 
 static void score_text(char out[32], double score) {
     if (isfinite(score))
-        snprintf(out, 32, "%.2f", 100 * score);
+        cli_format_score(out, 100 * score);
     else
         snprintf(out, 32, "undefined");
 }
