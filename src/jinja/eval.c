@@ -401,6 +401,10 @@ static int call_function(evaluator *e, value *out, aoe_text name, const aoei_jin
         *out = aoei_jinja_new_dict(&e->run->arena, *name.data == 'n' ? AOEI_JINJA_NAMESPACE : AOEI_JINJA_DICT);
         if (out->type == AOEI_JINJA_UNDEFINED)
             return aoei_jinja_fail_limit(e->run);
+        for (size_t i = 0; i < a->keywords.n && *name.data == 'n'; i++)
+            if (*a->keywords.key[i].as.text.data == '_')
+                return aoei_jinja_fail(e->run, AOE_EFORMAT, "the attribute '%.*s' of a namespace starts with _; rename it",
+                                       (int)a->keywords.key[i].as.text.len, a->keywords.key[i].as.text.data);
         *out->as.dict = a->keywords;
         return 0;
     }
