@@ -300,7 +300,7 @@ bench-peers: all $(PEER_BIN) ## compares aoe with PyTorch, sentence-transformers
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@BUILD=$(abspath $(BUILD)) AOE_PEERS=$(abspath $(AOE_PEERS)) $(abspath $(AOE_PEERS))/venv/bin/python -B bench/peers/run.py $(PEERS)
 
-check-peers: all $(BUILD)/tests/servers/hub $(BUILD)/tests/servers/json_keys ## compares aoe with transformers, sentence-transformers, peft and tokenizers, which are installed in $$AOE_PEERS
+check-peers: all $(BUILD)/tests/servers/chat_template $(BUILD)/tests/servers/hub $(BUILD)/tests/servers/json_keys ## compares aoe with transformers, sentence-transformers, peft and tokenizers, which are installed in $$AOE_PEERS
 	@tests/peers/install.sh $(abspath $(AOE_PEERS))
 	@cd tests/peers && AOE=$(abspath $(BUILD))/aoe AOE_PEERS=$(abspath $(AOE_PEERS)) PYTHONDONTWRITEBYTECODE=1 \
 	  $(abspath $(AOE_PEERS))/venv/bin/python -m pytest -q -p no:cacheprovider $(PEERS)
