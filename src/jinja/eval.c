@@ -532,6 +532,7 @@ static int evaluate(evaluator *e, value *out, const node *n) {
 
 static int print(evaluator *e, aoe_text text) {
     aoei_buffer_append(e->out, text.data, text.len);
+    e->run->arena.no_memory |= e->out->failed;
     return e->out->failed || e->out->len > e->run->arena.limit ? aoei_jinja_fail_limit(e->run)
                                                                : aoei_jinja_work(e->run, text.len / 64);
 }

@@ -43,7 +43,8 @@ static node *make(parser *p, aoei_jinja_kind kind, node *a, node *b) {
         return NULL;
     node *n = aoei_jinja_take(p->arena, sizeof *n);
     if (!n) {
-        p->rc = aoei_fail(p->err, AOE_EUNSUPPORTED, "%s: the chat template is too large", p->name);
+        p->rc = p->arena->no_memory ? aoei_fail_nomem(p->err, p->arena->used)
+                                    : aoei_fail(p->err, AOE_EUNSUPPORTED, "%s: the chat template is too large", p->name);
         return NULL;
     }
     n->kind = kind;

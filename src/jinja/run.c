@@ -24,6 +24,8 @@ int aoei_jinja_fail(aoei_jinja_run *r, int code, const char *fmt, ...) {
 }
 
 int aoei_jinja_fail_limit(aoei_jinja_run *r) {
+    if (r->arena.no_memory && !r->rc)
+        r->rc = aoei_fail_nomem(r->err, r->arena.used);
     return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
                            "rendering the chat template needs too much memory or time; change the template");
 }
@@ -143,6 +145,7 @@ static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth
 }
 
 int aoei_jinja_take_buffer(aoei_jinja_run *r, aoe_text *out, aoei_buffer *b) {
+    r->arena.no_memory |= b->failed;
     *out = b->failed ? (aoe_text){0} : aoei_jinja_copy(&r->arena, (aoe_text){b->data, b->len});
     aoei_buffer_free(b);
     return out->data ? 0 : aoei_jinja_fail_limit(r);

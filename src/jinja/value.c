@@ -23,8 +23,12 @@ void *aoei_jinja_take(aoei_jinja_arena *a, size_t bytes) {
     aoei_jinja_block *b = a->blocks;
     if (!b || b->size - b->used < bytes) {
         const size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-        if (size > a->limit - a->used || !(b = aoei_malloc(sizeof *b + size)))
+        if (size > a->limit - a->used)
             return NULL;
+        if (!(b = aoei_malloc(sizeof *b + size))) {
+            a->no_memory = 1;
+            return NULL;
+        }
         *b = (aoei_jinja_block){.next = a->blocks, .size = size};
         a->blocks = b;
         a->used += size;

@@ -62,6 +62,7 @@ struct aoei_jinja_dict {
 typedef struct aoei_jinja_arena {
     struct aoei_jinja_block *blocks; /* owned */
     size_t used, limit;              /* allocated bytes, and their maximum */
+    int no_memory;                   /* 1: an allocation failed, although the limit was not exceeded */
 } aoei_jinja_arena;
 
 /* Returns memory filled with zeros, or NULL if the limit is exceeded or no memory is left. */
