@@ -217,7 +217,11 @@ static void test_bad_modules(void **state) {
     expect_rejected("logit_score", "1_LogitScore/config.json", "{\"false_token_id\": 3}", "true_token_id");
     expect_rejected("logit_score", "1_LogitScore/config.json", "{\"true_token_id\": 3, \"module_input_name\": \"x\"}",
                     "module_input_name 'x'");
-    expect_rejected("logit_score", "chat_template.jinja", "{{ messages[0].content }}", "chat template");
+    expect_rejected("logit_score", "sentence_bert_config.json",
+                    "{\"transformer_task\": \"text-generation\", \"modality_config\": {"
+                    "\"text\": {\"method\": \"forward\", \"method_output_name\": \"logits\"},"
+                    "\"message\": {\"method\": \"forward\", \"method_output_name\": \"logits\"}}}",
+                    "there is no chat template");
     expect_rejected("logit_score", "modules.json",
                     "[{\"type\": \"sentence_transformers.base.modules.transformer.Transformer\", \"path\": \"\"},"
                     " {\"type\": \"sentence_transformers.cross_encoder.modules.logit_score.LogitScore\", \"path\": \"../x\"}]",

@@ -453,9 +453,13 @@ static void test_kinds(void **state) {
 static void test_chat_template(void **state) {
     (void)state;
     char *dir = serve("tests/golden/cross_encoders/logit_score", "chat");
-    free(test_write_text(dir, "chat_template.jinja", "an unknown template"));
+    free(test_write_text(dir, "chat_template.jinja", "a template without texts"));
+    free(test_write_text(dir, "sentence_bert_config.json",
+                         "{\"transformer_task\": \"text-generation\", \"modality_config\": {"
+                         "\"text\": {\"method\": \"forward\", \"method_output_name\": \"logits\"},"
+                         "\"message\": {\"method\": \"forward\", \"method_output_name\": \"logits\"}}}"));
     free(begin());
-    expect_failure("acme/chat", AOE_EUNSUPPORTED, "the chat template of this reranker is not supported");
+    expect_failure("acme/chat", AOE_EUNSUPPORTED, "the chat template prints the same string for different texts");
     free(dir);
 }
 
