@@ -4,6 +4,7 @@
  */
 #include "aoe_data.h"
 #include "aoe_train.h"
+#include "base/utf8.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"
 #include "cli/common/option_rows.h"
@@ -113,7 +114,7 @@ static void report_texts(const cli_session *s, const aoe_text *texts, const aoe_
     for (int i = 0; i < 2; i++) {
         if (!info[i].tokens)
             cli_warn("text %d has no known tokens; its embedding is zero", i + 1);
-        else if (!texts[i].len)
+        else if (aoei_utf8_is_blank(texts[i].data, texts[i].len))
             cli_warn("text %d is empty; only special tokens are embedded", i + 1);
         if (info[i].truncated)
             cli_warn("text %d was truncated to the maximum sequence length of %zu tokens; %suse all tokens with --chunk mean",

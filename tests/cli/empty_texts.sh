@@ -18,3 +18,4 @@ printf 'sentence1\tsentence2\tscore\na\tb\t1\n\302\240\tc d\t3\ne\tf\t2\n' >pair
 "$AOE" eval sts -m model pairs.tsv | sed 's/[0-9.-]*  *[0-9.-]*$/R R/'
 fails "$AOE" train -m model -d pairs.tsv -o out
 "$AOE" data check pairs.tsv | head -n 1
+"$AOE" similarity -m model "$(sed -n 1p spaces.txt)" a >/dev/null
