@@ -60,6 +60,8 @@ static int find_folder(char **folder, const char *dir, aoe_error *err) {
     json_t *root = NULL;
     char *path = aoei_path_join(dir, "modules.json");
     int rc = path ? aoei_json_load(&root, path, err) : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && !json_is_array(root))
+        rc = aoei_fail(err, AOE_EFORMAT, "%s: not a list of modules; download the model again", path);
     const json_t *first = json_array_get(root, 0);
     const char *type = json_string_value(json_object_get(first, "type")),
                *at = json_string_value(json_object_get(first, "path"));

@@ -101,3 +101,7 @@ fails "$AOE" embed -q -m models text.txt
 rm -r models
 fresh; mv model/model.safetensors model/model.fp16.safetensors; try
 ls
+# A damaged modules.json is an error although aoe.json contains the settings.
+tiny_model damaged-modules
+printf '{"modules": 3}\n' >damaged-modules/modules.json
+fails "$AOE" embed -q -m damaged-modules "$SRC/examples/train.tsv"
