@@ -51,7 +51,8 @@ static int choose_format(aoe_table_options *one, const char *path) {
         return errno == ENOENT || errno == ENOTDIR ? cli_fail("%s: no such file; check the path", path)
                                                    : cli_fail("%s: cannot open: %s; check the path", path, strerror(errno));
     if (strcmp(path, "-") != 0 && S_ISDIR(st.st_mode))
-        return cli_fail("%s: is a directory; give a file", path);
+        return cli_fail("%s: is a directory; give the files in it, for example %s%s*%s", path, path,
+                        path[strlen(path) - 1] == '/' ? "" : "/", one->whole_files ? ".md" : ".txt");
     if (one->whole_files || one->input_format != AOE_TABLE_AUTO)
         return 0;
     if (aoe_table_format_of(&one->input_format, path, &err))

@@ -140,6 +140,27 @@ static int lacks_header(const aoei_table *t) {
     return 0;
 }
 
+/* Returns 1 if the word is a recognized name of a role. */
+static int is_recognized(aoe_text word) {
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        for (size_t k = 0; k < role_count(kinds[kind]); k++)
+            for (size_t i = 0; i < MAX_NAMES && kinds[kind][k].names[i]; i++)
+                if (is_equal(aoe_text_of(kinds[kind][k].names[i]), word, 1))
+                    return 1;
+    return 0;
+}
+
+/* Returns the number of words, separated by spaces, that are recognized names of roles. */
+static size_t count_names(aoe_text header) {
+    size_t count = 0;
+    for (size_t i = 0, start = 0; i <= header.len; i++)
+        if (i == header.len || header.data[i] == ' ') {
+            count += (size_t)is_recognized((aoe_text){header.data + start, i - start});
+            start = i + 1;
+        }
+    return count;
+}
+
 int aoei_columns_fail(const aoei_table *t, const char *problem, const char *remedy, aoe_error *err) {
     char found[LIST_SIZE] = "", excerpt[AOEI_EXCERPT];
     size_t n = aoei_table_columns(t), shown = 0;
@@ -149,6 +170,12 @@ int aoei_columns_fail(const aoei_table *t, const char *problem, const char *reme
         return aoei_fail(err, AOE_EFORMAT,
                          "%s: the header has one field, '%s'; set options.delimiter if the fields are separated by another "
                          "character",
+                         aoei_table_name(t), aoei_excerpt(excerpt, aoei_table_column(t, 0)));
+    if (n == 1 && aoei_table_has_header(t) && aoei_table_format(t) != AOE_TABLE_JSONL &&
+        count_names(aoei_table_column(t, 0)) > 1)
+        return aoei_fail(err, AOE_EFORMAT,
+                         "%s: the header has one field, '%s', without a comma, semicolon, tab or '|'; set options.delimiter to "
+                         "' ' if spaces separate the fields, or options.no_header if this line is a row",
                          aoei_table_name(t), aoei_excerpt(excerpt, aoei_table_column(t, 0)));
     for (; shown < n && strlen(found) + AOEI_EXCERPT + 8 < LIST_SIZE; shown++)
         add_to_list(found, aoei_excerpt(excerpt, aoei_table_column(t, shown)));

@@ -24,3 +24,11 @@ train pairs.csv columns=query=sentence1,positive=sentence2
 printf 'sentence1,sentence2,label\nthe cat,a cat,1\nthe dog,a cat,0\n' >labeled.csv
 train labeled.csv --dev preferences.csv
 "$AOE" eval sts -q -m model preferences.csv 2>&1 || true
+# Fields that are separated by spaces.
+printf 'sentence1 sentence2 score\ncat cats 1\ndog cat 0\n' >spaces.tsv
+"$AOE" eval sts -q -m model spaces.tsv 2>&1 || true
+"$AOE" eval sts -q -m model spaces.tsv --delimiter ' ' --json | grep -c spearman
+# A directory instead of its files.
+mkdir notes
+"$AOE" embed -q -m model --whole-files notes 2>&1 || true
+"$AOE" embed -q -m model notes/ 2>&1 || true
