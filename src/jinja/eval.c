@@ -68,6 +68,8 @@ static int look_up(evaluator *e, value *out, aoe_text name) {
 }
 
 static int set_variable(evaluator *e, aoe_text name, value v) {
+    if (aoei_jinja_work(e->run, e->scope->variables.n / 8))
+        return e->run->rc;
     return aoei_jinja_set(&e->run->arena, &e->scope->variables, aoei_jinja_string(name), v) ? aoei_jinja_fail_limit(e->run) : 0;
 }
 
@@ -84,6 +86,8 @@ static int assign(evaluator *e, const node *target, value v) {
             rc = aoei_jinja_fail(e->run, AOE_EFORMAT,
                                  "the chat template sets an attribute of %s; only that of a namespace can be set",
                                  aoei_jinja_type_name(&object));
+        if (!rc)
+            rc = aoei_jinja_work(e->run, object.as.dict->n / 8);
         if (!rc && aoei_jinja_set(&e->run->arena, object.as.dict, aoei_jinja_string(target->text), v))
             rc = aoei_jinja_fail_limit(e->run);
         return rc;
@@ -144,7 +148,7 @@ static int evaluate_dict(evaluator *e, value *out, const node *first) {
         if (key.type > AOEI_JINJA_STRING)
             rc = aoei_jinja_fail(e->run, AOE_EUNSUPPORTED, "the key of a mapping is %s, which is not supported; use a string",
                                  aoei_jinja_type_name(&key));
-        else if (aoei_jinja_set(&e->run->arena, out->as.dict, key, v))
+        else if (aoei_jinja_work_key(e->run, out->as.dict, &key) || aoei_jinja_set(&e->run->arena, out->as.dict, key, v))
             rc = aoei_jinja_fail_limit(e->run);
     }
     return rc;
@@ -193,6 +197,8 @@ static int evaluate_slice(evaluator *e, value *out, const node *n) {
     if ((!is_text && object.type != AOEI_JINJA_LIST) || (!is_text && object.as.list->is_iterator))
         return aoei_jinja_fail(e->run, AOE_EFORMAT, "the chat template takes a slice of %s; correct the template",
                                aoei_jinja_type_name(&object));
+    if (is_text && (rc = aoei_jinja_work(e->run, object.as.text.len / 64)))
+        return rc;
     const size_t size = is_text ? aoei_jinja_characters(object.as.text) : object.as.list->n;
     if ((rc = slice_bounds(e, n, (int64_t)size, b)) || (rc = aoei_jinja_work(e->run, 1 + size / 16)))
         return rc;
@@ -320,9 +326,10 @@ static int evaluate_compare(evaluator *e, value *out, const node *n) {
         if ((rc = evaluate(e, &right, o->child[0])))
             break;
         const aoe_text op = o->text;
-        if (aoei_text_is(op, "==") || aoei_text_is(op, "!="))
-            result = aoei_jinja_equal(&left, &right) == (*op.data == '=');
-        else if (aoei_text_is(op, "in") || aoei_text_is(op, "not in")) {
+        if (aoei_text_is(op, "==") || aoei_text_is(op, "!=")) {
+            rc = aoei_jinja_compare(e->run, &result, &left, &right);
+            result = result == (*op.data == '=');
+        } else if (aoei_text_is(op, "in") || aoei_text_is(op, "not in")) {
             rc = aoei_jinja_contains(e->run, &result, &right, &left);
             result = result != (*op.data == 'n');
         } else if (!(rc = aoei_jinja_order(e->run, &order, &left, &right)))

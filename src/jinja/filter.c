@@ -73,6 +73,8 @@ static int replace(aoei_jinja_run *r, value *out, aoe_text text, aoe_text from, 
     size_t at = 0, found;
     if (!from.len)
         return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "replacing an empty string is not supported; change the chat template");
+    if (aoei_jinja_work_search(r, text, from))
+        return r->rc;
     while (limit-- != 0 && (found = aoei_jinja_find(text, from, at)) != (size_t)-1) {
         aoei_buffer_append(&b, text.data + at, found - at);
         aoei_buffer_append(&b, to.data, to.len);
@@ -114,6 +116,7 @@ static int split(aoei_jinja_run *r, value *out, aoe_text text, const value *sepa
     }
     const aoe_text mark = separator->as.text;
     size_t at = 0, found;
+    rc = aoei_jinja_work_search(r, text, mark);
     while (!rc && limit-- != 0 && (found = aoei_jinja_find(text, mark, at)) != (size_t)-1) {
         rc = append_text(r, out, (aoe_text){text.data + at, found - at});
         at = found + mark.len;
@@ -153,6 +156,8 @@ static int test_end(aoei_jinja_run *r, value *out, aoe_text text, const value *p
         const value *v = part->type == AOEI_JINJA_LIST ? &part->as.list->item[i] : part;
         if (v->type != AOEI_JINJA_STRING)
             return fail_unsupported(r, "method", aoe_text_of(at_end ? "endswith" : "startswith"));
+        if (aoei_jinja_work(r, 1 + v->as.text.len / 64))
+            return r->rc;
         found |= has_end(text, v->as.text, at_end);
     }
     *out = aoei_jinja_bool(found);
@@ -165,7 +170,8 @@ static int join(aoei_jinja_run *r, value *out, aoe_text separator, const value *
     aoe_text text;
     int rc = aoei_jinja_elements(r, &list, items);
     for (size_t i = 0; !rc && i < list->n; i++) {
-        if ((rc = aoei_jinja_to_text(r, &text, &list->item[i])))
+        if ((rc = aoei_jinja_to_text(r, &text, &list->item[i])) ||
+            (rc = aoei_jinja_work(r, 1 + (separator.len + text.len) / 64)))
             break;
         if (i)
             aoei_buffer_append(&b, separator.data, separator.len);
@@ -187,6 +193,8 @@ static int strip_method(aoei_jinja_run *r, value *out, aoe_text name, aoe_text t
     const value *set = argument(a, 0, "");
     if (!only(a, 1, none) || (set && set->type != AOEI_JINJA_STRING && set->type != AOEI_JINJA_NONE))
         return fail_unsupported(r, "method", name);
+    if (set && set->type == AOEI_JINJA_STRING && aoei_jinja_work_product(r, text.len, set->as.text.len))
+        return r->rc;
     return set_text(out, set && set->type == AOEI_JINJA_STRING ? aoei_jinja_strip_set(text, set->as.text, ends)
                                                                : aoei_jinja_strip(text, ends));
 }
@@ -224,6 +232,8 @@ static int text_method(aoei_jinja_run *r, value *out, aoe_text name, aoe_text te
         return set_text(out, has_end(text, part, 0) ? (aoe_text){text.data + part.len, text.len - part.len} : text);
     if (aoei_text_is(name, "removesuffix"))
         return set_text(out, has_end(text, part, 1) ? (aoe_text){text.data, text.len - part.len} : text);
+    if (aoei_jinja_work_search(r, text, part))
+        return r->rc;
     const size_t found = aoei_jinja_find(text, part, 0);
     if (aoei_text_is(name, "find")) {
         *out = aoei_jinja_int(found == (size_t)-1 ? -1 : (int64_t)aoei_jinja_characters((aoe_text){text.data, found}));
@@ -271,6 +281,8 @@ static int list_of(aoei_jinja_run *r, value *out, const aoei_jinja_dict *d, int 
 static int dict_method(aoei_jinja_run *r, value *out, aoe_text name, const aoei_jinja_dict *d, const arguments *a) {
     const value *key = argument(a, 0, ""), *missing = argument(a, 1, "");
     if (aoei_text_is(name, "get") && key && only(a, 2, none)) {
+        if (aoei_jinja_work_key(r, d, key))
+            return r->rc;
         const value *found = aoei_jinja_get(d, *key);
         *out = found ? *found : missing ? *missing : (value){.type = AOEI_JINJA_NONE};
         return 0;
@@ -349,9 +361,14 @@ static int test_pair(aoei_jinja_run *r, int *result, aoe_text name, const value 
         return fail_unsupported(r, "test", name);
     if (kind == 'i')
         return aoei_jinja_contains(r, result, other, v);
-    if (kind == '=' || kind == '!' || kind == 'd') {
-        *result = kind == 'd' ? v->as.integer % other->as.integer == 0 : aoei_jinja_equal(v, other) == (kind == '=');
+    if (kind == 'd') {
+        *result = v->as.integer % other->as.integer == 0;
         return 0;
+    }
+    if (kind == '=' || kind == '!') {
+        rc = aoei_jinja_compare(r, &order, v, other);
+        *result = order == (kind == '=');
+        return rc;
     }
     if ((rc = aoei_jinja_order(r, &order, v, other)))
         return rc;
@@ -385,7 +402,7 @@ static int new_iterator(aoei_jinja_run *r, value *out) {
 /* Sets *out to the attribute `path` of v, whose parts are separated by dots. */
 static int attribute_path(aoei_jinja_run *r, value *out, const value *v, aoe_text path) {
     *out = *v;
-    int rc = 0;
+    int rc = aoei_jinja_work(r, path.len / 64);
     while (!rc) {
         const value object = *out;
         const size_t dot = aoei_jinja_find(path, aoe_text_of("."), 0), n = dot == (size_t)-1 ? path.len : dot;
@@ -417,6 +434,8 @@ static int select_items(aoei_jinja_run *r, value *out, aoe_text name, const valu
     for (size_t i = 0; !rc && i < list->n; i++) {
         value tested = list->item[i];
         int passes = 0;
+        if ((rc = aoei_jinja_work(r, 1)))
+            break;
         if (by_attribute && (rc = attribute_path(r, &tested, &list->item[i], a->item[0].as.text)))
             break;
         if (a->n > first)
@@ -458,6 +477,8 @@ static int length(aoei_jinja_run *r, value *out, const value *v) {
     case AOEI_JINJA_UNDEFINED:
         break;
     case AOEI_JINJA_STRING:
+        if (aoei_jinja_work(r, v->as.text.len / 64))
+            return r->rc;
         n = aoei_jinja_characters(v->as.text);
         break;
     case AOEI_JINJA_LIST:
@@ -510,6 +531,8 @@ static int string_filter(aoei_jinja_run *r, value *out, aoe_text name, const val
         const value *set = argument(a, 0, "chars");
         if (!only(a, 1, names) || (set && set->type != AOEI_JINJA_STRING && set->type != AOEI_JINJA_NONE))
             return fail_unsupported(r, "filter", name);
+        if (set && set->type == AOEI_JINJA_STRING && aoei_jinja_work_product(r, text.len, set->as.text.len))
+            return r->rc;
         return set_text(out, set && set->type == AOEI_JINJA_STRING ? aoei_jinja_strip_set(text, set->as.text, 3)
                                                                    : aoei_jinja_strip(text, 3));
     }

@@ -39,6 +39,25 @@ int aoei_jinja_work(aoei_jinja_run *r, size_t n) {
     return 0;
 }
 
+int aoei_jinja_work_product(aoei_jinja_run *r, size_t n, size_t m) {
+    return m && n > SIZE_MAX / m ? aoei_jinja_fail_limit(r) : aoei_jinja_work(r, 1 + n * m / 64);
+}
+
+int aoei_jinja_work_search(aoei_jinja_run *r, aoe_text text, aoe_text part) {
+    return part.len > text.len ? aoei_jinja_work(r, 1) : aoei_jinja_work_product(r, text.len, 4 + part.len);
+}
+
+int aoei_jinja_work_key(aoei_jinja_run *r, const aoei_jinja_dict *d, const value *key) {
+    return aoei_jinja_work(r, 1 + d->n / 8 + (key->type == AOEI_JINJA_STRING ? d->n * (key->as.text.len / 64) : 0));
+}
+
+int aoei_jinja_compare(aoei_jinja_run *r, int *result, const value *a, const value *b) {
+    size_t steps = r->max_work - r->work;
+    *result = !r->rc && aoei_jinja_equal(a, b, &steps);
+    r->work = r->max_work - steps;
+    return r->rc || steps ? r->rc : aoei_jinja_fail_limit(r);
+}
+
 /* Records that the operation `what` is not possible with v. */
 static int fail_type(aoei_jinja_run *r, const char *what, const value *v) {
     if (v->type == AOEI_JINJA_UNDEFINED)
@@ -99,6 +118,8 @@ static void put_json_string(aoei_buffer *b, aoe_text text) {
 static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth) {
     aoe_text text;
     int rc = aoei_jinja_work(r, 1);
+    if (!rc && v->type == AOEI_JINJA_STRING)
+        rc = aoei_jinja_work(r, v->as.text.len / 64);
     if (rc || b->len > r->arena.limit || depth > 60)
         return rc ? rc : aoei_jinja_fail_limit(r);
     switch (v->type) {
@@ -129,6 +150,8 @@ static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth
         for (size_t i = 0; i < v->as.dict->n && !rc; i++) {
             if (v->as.dict->key[i].type != AOEI_JINJA_STRING)
                 return fail_type(r, "writes JSON with the key", &v->as.dict->key[i]);
+            if ((rc = aoei_jinja_work(r, v->as.dict->key[i].as.text.len / 64)))
+                return rc;
             put(b, aoe_text_of(i ? ", " : "{"));
             put_json_string(b, v->as.dict->key[i].as.text);
             put(b, aoe_text_of(": "));
@@ -255,10 +278,12 @@ int aoei_jinja_item(aoei_jinja_run *r, value *out, const value *v, const value *
         return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
                                "an index of the result of a filter is not supported; apply the filter 'list' first");
     if (v->type == AOEI_JINJA_DICT) {
+        if (aoei_jinja_work_key(r, v->as.dict, index))
+            return r->rc;
         const value *found = aoei_jinja_get(v->as.dict, *index);
         if (found) {
             *out = *found;
-            return aoei_jinja_work(r, 1 + v->as.dict->n);
+            return 0;
         }
     } else if (v->type == AOEI_JINJA_LIST && aoei_jinja_is_integer(index)) {
         if (find_index(&at, index->as.integer, v->as.list->n)) {
@@ -266,9 +291,11 @@ int aoei_jinja_item(aoei_jinja_run *r, value *out, const value *v, const value *
             return aoei_jinja_work(r, 1);
         }
     } else if (v->type == AOEI_JINJA_STRING && aoei_jinja_is_integer(index)) {
+        if (aoei_jinja_work(r, 1 + v->as.text.len / 64))
+            return r->rc;
         if (find_index(&at, index->as.integer, aoei_jinja_characters(v->as.text))) {
             *out = aoei_jinja_string(aoei_jinja_substring(v->as.text, at, at + 1));
-            return aoei_jinja_work(r, 1 + v->as.text.len / 64);
+            return 0;
         }
     }
     if (index->type == AOEI_JINJA_STRING && has_method(v, index->as.text))
@@ -324,9 +351,10 @@ int aoei_jinja_order(aoei_jinja_run *r, int *result, const value *a, const value
         const double x = a->type == AOEI_JINJA_FLOAT ? a->as.number : (double)a->as.integer,
                      y = b->type == AOEI_JINJA_FLOAT ? b->as.number : (double)b->as.integer;
         *result = (x > y) - (x < y);
-    } else if (a->type == AOEI_JINJA_STRING && b->type == AOEI_JINJA_STRING)
+    } else if (a->type == AOEI_JINJA_STRING && b->type == AOEI_JINJA_STRING) {
         *result = compare_texts(a->as.text, b->as.text);
-    else
+        return aoei_jinja_work(r, 1 + (a->as.text.len < b->as.text.len ? a->as.text.len : b->as.text.len) / 64);
+    } else
         return fail_type(r, "compares the order of", numbers_a || a->type == AOEI_JINJA_STRING ? b : a);
     return aoei_jinja_work(r, 1);
 }
@@ -337,11 +365,13 @@ int aoei_jinja_contains(aoei_jinja_run *r, int *result, const value *container, 
     if (container->type == AOEI_JINJA_STRING) {
         if (v->type != AOEI_JINJA_STRING)
             return fail_type(r, "searches in a string for", v);
+        if (aoei_jinja_work_search(r, container->as.text, v->as.text))
+            return r->rc;
         *result = aoei_jinja_find(container->as.text, v->as.text, 0) != (size_t)-1;
-        return aoei_jinja_work(r, 1 + container->as.text.len / 16);
+        return 0;
     }
     int rc = aoei_jinja_elements(r, &list, container);
     for (size_t i = 0; !rc && i < list->n && !*result; i++)
-        *result = aoei_jinja_equal(&list->item[i], v);
-    return rc ? rc : aoei_jinja_work(r, 1 + list->n);
+        rc = aoei_jinja_compare(r, result, &list->item[i], v);
+    return rc ? rc : aoei_jinja_work(r, 1);
 }

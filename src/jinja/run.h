@@ -33,6 +33,14 @@ int aoei_jinja_fail(aoei_jinja_run *r, int code, const char *fmt, ...) AOEI_PRIN
 int aoei_jinja_fail_limit(aoei_jinja_run *r);
 /* Counts `n` operations. Returns 0, or the code of an error. */
 int aoei_jinja_work(aoei_jinja_run *r, size_t n);
+/* Counts n * m / 64 operations. */
+int aoei_jinja_work_product(aoei_jinja_run *r, size_t n, size_t m);
+/* Counts the operations that find `part` in `text`. */
+int aoei_jinja_work_search(aoei_jinja_run *r, aoe_text text, aoe_text part);
+/* Counts the operations that find a key in a mapping. */
+int aoei_jinja_work_key(aoei_jinja_run *r, const aoei_jinja_dict *d, const aoei_jinja_value *key);
+/* Sets *result to 1 if the values are equal in Python. */
+int aoei_jinja_compare(aoei_jinja_run *r, int *result, const aoei_jinja_value *a, const aoei_jinja_value *b);
 
 /* Sets *out to str(v) of Python. Lists and mappings are not supported. */
 int aoei_jinja_to_text(aoei_jinja_run *r, aoe_text *out, const aoei_jinja_value *v);

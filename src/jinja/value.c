@@ -100,9 +100,15 @@ int aoei_jinja_append(aoei_jinja_arena *a, aoei_jinja_list *l, aoei_jinja_value 
     return 0;
 }
 
+/* Returns 1 if the keys of a mapping are equal. They are never lists or mappings. */
+static int same_key(const aoei_jinja_value *a, const aoei_jinja_value *b) {
+    size_t steps = SIZE_MAX;
+    return aoei_jinja_equal(a, b, &steps);
+}
+
 int aoei_jinja_set(aoei_jinja_arena *a, aoei_jinja_dict *d, aoei_jinja_value key, aoei_jinja_value value) {
     for (size_t i = 0; i < d->n; i++)
-        if (aoei_jinja_equal(&d->key[i], &key)) {
+        if (same_key(&d->key[i], &key)) {
             d->value[i] = value;
             return 0;
         }
@@ -126,7 +132,7 @@ int aoei_jinja_set_name(aoei_jinja_arena *a, aoei_jinja_dict *d, const char *key
 
 const aoei_jinja_value *aoei_jinja_get(const aoei_jinja_dict *d, aoei_jinja_value key) {
     for (size_t i = 0; i < d->n; i++)
-        if (aoei_jinja_equal(&d->key[i], &key))
+        if (same_key(&d->key[i], &key))
             return &d->value[i];
     return NULL;
 }
@@ -200,27 +206,36 @@ int aoei_jinja_is_integer(const aoei_jinja_value *v) {
     return v->type == AOEI_JINJA_BOOL || v->type == AOEI_JINJA_INT;
 }
 
-static int same_text(aoe_text a, aoe_text b) {
-    return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
+/* Subtracts n steps. Returns 0 if no step is left. */
+static int spend(size_t *steps, size_t n) {
+    *steps -= n < *steps ? n : *steps;
+    return *steps > 0;
 }
 
-static int equal(const aoei_jinja_value *a, const aoei_jinja_value *b, int depth);
+static int same_text(aoe_text a, aoe_text b, size_t *steps) {
+    return a.len == b.len && spend(steps, a.len / 64) && (!a.len || !memcmp(a.data, b.data, a.len));
+}
 
-static int equal_lists(const aoei_jinja_list *a, const aoei_jinja_list *b, int depth) {
+static int equal(const aoei_jinja_value *a, const aoei_jinja_value *b, int depth, size_t *steps);
+
+static int equal_lists(const aoei_jinja_list *a, const aoei_jinja_list *b, int depth, size_t *steps) {
     if (a->n != b->n || a->is_tuple != b->is_tuple || a->is_iterator || b->is_iterator)
         return 0;
     for (size_t i = 0; i < a->n; i++)
-        if (!equal(&a->item[i], &b->item[i], depth + 1))
+        if (!equal(&a->item[i], &b->item[i], depth + 1, steps))
             return 0;
     return 1;
 }
 
-static int equal_dicts(const aoei_jinja_dict *a, const aoei_jinja_dict *b, int depth) {
+static int equal_dicts(const aoei_jinja_dict *a, const aoei_jinja_dict *b, int depth, size_t *steps) {
     if (a->n != b->n)
         return 0;
     for (size_t i = 0; i < a->n; i++) {
+        const size_t length = a->key[i].type == AOEI_JINJA_STRING ? a->key[i].as.text.len : 0;
+        if (!spend(steps, 1 + b->n / 8 + b->n * (length / 64)))
+            return 0;
         const aoei_jinja_value *v = aoei_jinja_get(b, a->key[i]);
-        if (!v || !equal(&a->value[i], v, depth + 1))
+        if (!v || !equal(&a->value[i], v, depth + 1, steps))
             return 0;
     }
     return 1;
@@ -230,10 +245,10 @@ static double number_of(const aoei_jinja_value *v) {
     return v->type == AOEI_JINJA_FLOAT ? v->as.number : (double)v->as.integer;
 }
 
-static int equal(const aoei_jinja_value *a, const aoei_jinja_value *b, int depth) {
+static int equal(const aoei_jinja_value *a, const aoei_jinja_value *b, int depth, size_t *steps) {
     const int numbers =
         (aoei_jinja_is_integer(a) || a->type == AOEI_JINJA_FLOAT) && (aoei_jinja_is_integer(b) || b->type == AOEI_JINJA_FLOAT);
-    if (depth > DEPTH)
+    if (depth > DEPTH || !spend(steps, 1))
         return 0;
     if (numbers && aoei_jinja_is_integer(a) && aoei_jinja_is_integer(b))
         return a->as.integer == b->as.integer;
@@ -246,11 +261,11 @@ static int equal(const aoei_jinja_value *a, const aoei_jinja_value *b, int depth
     case AOEI_JINJA_NONE:
         return 1;
     case AOEI_JINJA_STRING:
-        return same_text(a->as.text, b->as.text);
+        return same_text(a->as.text, b->as.text, steps);
     case AOEI_JINJA_LIST:
-        return a->as.list == b->as.list || equal_lists(a->as.list, b->as.list, depth);
+        return a->as.list == b->as.list || equal_lists(a->as.list, b->as.list, depth, steps);
     case AOEI_JINJA_DICT:
-        return a->as.dict == b->as.dict || equal_dicts(a->as.dict, b->as.dict, depth);
+        return a->as.dict == b->as.dict || equal_dicts(a->as.dict, b->as.dict, depth, steps);
     case AOEI_JINJA_NAMESPACE:
     case AOEI_JINJA_LOOP:
         return a->as.dict == b->as.dict;
@@ -259,8 +274,8 @@ static int equal(const aoei_jinja_value *a, const aoei_jinja_value *b, int depth
     }
 }
 
-int aoei_jinja_equal(const aoei_jinja_value *a, const aoei_jinja_value *b) {
-    return equal(a, b, 0);
+int aoei_jinja_equal(const aoei_jinja_value *a, const aoei_jinja_value *b, size_t *steps) {
+    return equal(a, b, 0, steps);
 }
 
 const char *aoei_jinja_type_name(const aoei_jinja_value *v) {
