@@ -315,7 +315,8 @@ int aoei_jinja_elements(aoei_jinja_run *r, aoei_jinja_list **out, const value *v
             return aoei_jinja_fail(
                 r, AOE_EUNSUPPORTED,
                 "iterating twice over the result of a filter is not supported; apply the filter 'list' first");
-        v->as.list->is_used = v->as.list->is_iterator;
+        if (v->as.list->is_iterator) /* lists of the shared variables are never written */
+            v->as.list->is_used = 1;
         return 0;
     }
     if (v->type != AOEI_JINJA_UNDEFINED && v->type != AOEI_JINJA_STRING && v->type != AOEI_JINJA_DICT)
