@@ -588,7 +588,7 @@ static int execute_for(evaluator *e, const node *n) {
     aoei_jinja_list *items;
     value sequence, loop = {.type = AOEI_JINJA_UNDEFINED};
     scope *const outer = e->scope;
-    int rc;
+    int rc, is_completed = 0; /* 1: the end of the body was reached in an iteration */
     if ((rc = evaluate(e, &sequence, n->child[1])) || (rc = aoei_jinja_elements(e->run, &items, &sequence)) ||
         (n->child[4] && (rc = filter_items(e, n, &items))))
         return rc;
@@ -601,10 +601,11 @@ static int execute_for(evaluator *e, const node *n) {
         e->scope = outer;
         const jump leaving = e->jump;
         e->jump = NO_JUMP;
+        is_completed |= leaving == NO_JUMP;
         if (leaving == BREAK)
             break;
     }
-    return rc || items->n ? rc : execute(e, n->child[3]);
+    return rc || is_completed ? rc : execute(e, n->child[3]);
 }
 
 /* Executes statements and sets *out to the text that they print. */

@@ -13,7 +13,7 @@ typedef enum aoei_jinja_kind {
     AOEI_JINJA_PRINT_TEXT, /* prints `text` */
     AOEI_JINJA_PRINT,      /* prints the expression child[0] */
     AOEI_JINJA_IF,         /* condition, list of statements, list of statements or NULL */
-    AOEI_JINJA_FOR,        /* target, sequence, statements, statements if the sequence is empty, condition or NULL */
+    AOEI_JINJA_FOR,        /* target, sequence, statements, statements of else, condition or NULL */
     AOEI_JINJA_SET,        /* target, expression */
     AOEI_JINJA_SET_BLOCK,  /* target, statements */
     AOEI_JINJA_DEFINE,     /* macro `text`: list of NAMEs, whose child[0] is the default; statements */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tests the limits of chat templates: a template whose rendering needs many operations is rejected quickly.
+ * Tests the rules of loops and the limits of chat templates: a template whose rendering needs many operations is rejected
+ * quickly.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,8 +85,18 @@ static void test_ordinary_templates(void **state) {
                  "True True True a");
 }
 
+/* As in Jinja, the block else is executed unless an iteration reaches the end of the body. */
+static void test_else(void **state) {
+    (void)state;
+    check_output("{% for i in [] %}a{% else %}b{% endfor %}", "b");
+    check_output("{% for i in [1, 2] %}a{% else %}b{% endfor %}", "aa");
+    check_output("{% for i in [1, 2] %}a{% continue %}{% else %}b{% endfor %}", "aab");
+    check_output("{% for i in [1, 2] %}a{% break %}{% else %}b{% endfor %}", "ab");
+    check_output("{% for i in [1, 2] %}a{% if i == 2 %}{% break %}{% endif %}{% else %}b{% endfor %}", "aa");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_comparisons), cmocka_unit_test(test_texts),
-                                       cmocka_unit_test(test_ordinary_templates)};
+                                       cmocka_unit_test(test_ordinary_templates), cmocka_unit_test(test_else)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
