@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The filters, tests and methods that chat templates of published models use for a plain conversation. Others are errors that
- * name them.
+ * The filters, tests and methods that chat templates of published models use for a plain conversation. Other names are
+ * errors, whose messages contain the name.
  */
 #include "jinja/filter.h"
 
@@ -164,12 +164,18 @@ static int test_end(aoei_jinja_run *r, value *out, aoe_text text, const value *p
     return 0;
 }
 
-static int join(aoei_jinja_run *r, value *out, aoe_text separator, const value *items) {
+/* Joins the items. are_strings: 1: other items are errors, as in str.join; 0: they are converted to strings. */
+static int join(aoei_jinja_run *r, value *out, aoe_text separator, const value *items, int are_strings) {
     aoei_jinja_list *list;
     aoei_buffer b = {0};
     aoe_text text;
     int rc = aoei_jinja_elements(r, &list, items);
     for (size_t i = 0; !rc && i < list->n; i++) {
+        if (are_strings && list->item[i].type != AOEI_JINJA_STRING) {
+            rc = aoei_jinja_fail(r, AOE_EFORMAT, "the method 'join' joins %s; correct the chat template",
+                                 aoei_jinja_type_name(&list->item[i]));
+            break;
+        }
         if ((rc = aoei_jinja_to_text(r, &text, &list->item[i])) ||
             (rc = aoei_jinja_work(r, 1 + (separator.len + text.len) / 64)))
             break;
@@ -220,7 +226,7 @@ static int text_method(aoei_jinja_run *r, value *out, aoe_text name, aoe_text te
     if (a->n == 1 && (aoei_text_is(name, "startswith") || aoei_text_is(name, "endswith")))
         return test_end(r, out, text, first, *name.data == 'e');
     if (a->n == 1 && aoei_text_is(name, "join"))
-        return join(r, out, text, first);
+        return join(r, out, text, first, 1);
     if (first->type != AOEI_JINJA_STRING)
         return fail_unsupported(r, "method", name);
     const aoe_text part = first->as.text;
@@ -281,7 +287,7 @@ static int list_of(aoei_jinja_run *r, value *out, const aoei_jinja_dict *d, int 
 static int dict_method(aoei_jinja_run *r, value *out, aoe_text name, const aoei_jinja_dict *d, const arguments *a) {
     const value *key = argument(a, 0, ""), *missing = argument(a, 1, "");
     if (aoei_text_is(name, "get") && key && only(a, 2, none)) {
-        if (aoei_jinja_work_key(r, d, key))
+        if (aoei_jinja_check_key(r, key) || aoei_jinja_work_key(r, d, key))
             return r->rc;
         const value *found = aoei_jinja_get(d, *key);
         *out = found ? *found : missing ? *missing : (value){.type = AOEI_JINJA_NONE};
@@ -521,7 +527,7 @@ static int sequence_filter(aoei_jinja_run *r, value *out, aoe_text name, const v
 
 /* The filters of strings. Other values are converted to strings first. */
 static int string_filter(aoei_jinja_run *r, value *out, aoe_text name, const value *v, const arguments *a) {
-    static const char *const cases[] = {"upper", "lower", "capitalize", "title"};
+    static const char *const cases[] = {"upper", "lower", "capitalize"};
     aoe_text text;
     int rc = aoei_jinja_to_text(r, &text, v);
     if (rc || (rc = aoei_jinja_work(r, 1 + text.len / 16)))
@@ -541,7 +547,7 @@ static int string_filter(aoei_jinja_run *r, value *out, aoe_text name, const val
     if (aoei_text_is(name, "replace") && a->n == 2 && !a->keywords.n && a->item[0].type == AOEI_JINJA_STRING &&
         a->item[1].type == AOEI_JINJA_STRING)
         return replace(r, out, text, a->item[0].as.text, a->item[1].as.text, -1);
-    for (size_t i = 0; i + 1 < sizeof cases / sizeof *cases && no_arguments(a); i++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && no_arguments(a); i++)
         if (aoei_text_is(name, cases[i]))
             return change_case(r, out, text, cases[i][0], name);
     return fail_unsupported(r, "filter", name);
@@ -552,7 +558,7 @@ static int join_filter(aoei_jinja_run *r, value *out, aoe_text name, const value
     const value *separator = argument(a, 0, "d");
     if (!only(a, 1, names) || (separator && separator->type != AOEI_JINJA_STRING))
         return fail_unsupported(r, "filter", name);
-    return join(r, out, separator ? separator->as.text : aoe_text_of(""), v);
+    return join(r, out, separator ? separator->as.text : aoe_text_of(""), v, 0);
 }
 
 static int default_filter(aoei_jinja_run *r, value *out, aoe_text name, const value *v, const arguments *a) {

@@ -179,7 +179,7 @@ static int unescape(aoei_buffer *b, const char *s, size_t len) {
             bad = put_code(b, s, len, &i, 16, c == 'x' ? 2 : c == 'u' ? 4 : 8, 1);
         else if (c >= '0' && c <= '7')
             i--, bad = put_code(b, s, len, &i, 8, 3, 0);
-        else if (c == 'N')
+        else if (c == 'N' || (unsigned char)c >= 0x80)
             bad = -1;
         else if (c != '\n') {
             aoei_buffer_putc(b, '\\');
@@ -248,7 +248,7 @@ static int lex_token(lexer *x, char *nesting, size_t *depth) {
         if (open)
             nesting[(*depth)++] = ")}]"[open - "({["];
         else if (n == 1 && strchr(")}]", c) && (!*depth || nesting[--*depth] != c))
-            return fail(x, "a bracket has no partner");
+            return fail(x, "unmatched bracket");
     } else {
         return fail(x, "a tag contains an unexpected character");
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Divides a chat template into tokens, with the white space rules of Jinja that transformers sets: trim_blocks, lstrip_blocks,
+ * Tokenizes a chat template, with the white space rules of Jinja that transformers sets: trim_blocks, lstrip_blocks,
  * and the signs - and + of tags.
  */
 #ifndef AOEI_JINJA_LEX_H
@@ -33,7 +33,7 @@ typedef struct aoei_jinja_tokens {
     size_t n, capacity;
 } aoei_jinja_tokens;
 
-/* Divides `source` into tokens. `source` and `arena` must outlive the tokens. name: name of the file in messages. The caller
+/* Tokenizes `source`. `source` and `arena` must outlive the tokens. name: name of the file in messages. The caller
  * frees t->token with aoei_free, even if the function fails. Errors: AOE_EFORMAT (syntax), AOE_EUNSUPPORTED, AOE_ENOMEM. */
 int aoei_jinja_lex(aoei_jinja_tokens *t, aoei_jinja_arena *arena, aoe_text source, const char *name, aoe_error *err);
 

@@ -299,10 +299,11 @@ static node *parse_test(parser *p, node *value) {
         return fail(p, AOE_EUNSUPPORTED, "this test is not supported", name);
     if (accept(p, "(")) {
         arguments = parse_arguments(p);
+    } else if (is_name(p, "is")) {
+        return fail(p, AOE_EFORMAT, "tests with 'is' cannot be chained; add parentheses", (aoe_text){0});
     } else if (p->token->type == AOEI_JINJA_TEXT || p->token->type == AOEI_JINJA_WHOLE || p->token->type == AOEI_JINJA_REAL ||
                is_operator(p, "[") || is_operator(p, "{") ||
-               (p->token->type == AOEI_JINJA_NAME && !is_name(p, "else") && !is_name(p, "or") && !is_name(p, "and") &&
-                !is_name(p, "if") && !is_name(p, "is") && !is_name(p, "in") && !is_name(p, "not"))) {
+               (p->token->type == AOEI_JINJA_NAME && !is_name(p, "else") && !is_name(p, "or") && !is_name(p, "and"))) {
         arguments = parse_postfix(p, parse_primary(p));
     }
     node *n = make_named(p, AOEI_JINJA_TEST, name, value, arguments);

@@ -66,6 +66,22 @@ static int fail_type(aoei_jinja_run *r, const char *what, const value *v) {
     return aoei_jinja_fail(r, AOE_EFORMAT, "the chat template %s %s; correct the template", what, aoei_jinja_type_name(v));
 }
 
+static int check_key(aoei_jinja_run *r, const value *v, int depth) {
+    if (depth > 60)
+        return aoei_jinja_fail_limit(r);
+    const int is_list = v->type == AOEI_JINJA_LIST && !v->as.list->is_iterator;
+    if (v->type == AOEI_JINJA_DICT || (is_list && !v->as.list->is_tuple))
+        return fail_type(r, "searches the keys of a mapping for", v);
+    for (size_t i = 0; is_list && i < v->as.list->n && !r->rc; i++)
+        if (!aoei_jinja_work(r, 1))
+            (void)check_key(r, &v->as.list->item[i], depth + 1);
+    return r->rc;
+}
+
+int aoei_jinja_check_key(aoei_jinja_run *r, const value *v) {
+    return check_key(r, v, 0);
+}
+
 int aoei_jinja_to_text(aoei_jinja_run *r, aoe_text *out, const value *v) {
     char digits[32];
     switch (v->type) {
@@ -371,6 +387,8 @@ int aoei_jinja_contains(aoei_jinja_run *r, int *result, const value *container, 
         *result = aoei_jinja_find(container->as.text, v->as.text, 0) != (size_t)-1;
         return 0;
     }
+    if (container->type == AOEI_JINJA_DICT && aoei_jinja_check_key(r, v))
+        return r->rc;
     int rc = aoei_jinja_elements(r, &list, container);
     for (size_t i = 0; !rc && i < list->n && !*result; i++)
         rc = aoei_jinja_compare(r, result, &list->item[i], v);

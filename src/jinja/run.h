@@ -26,7 +26,7 @@ typedef struct aoei_jinja_arguments {
 } aoei_jinja_arguments;
 
 /* Records the first error of a rendering: what happened, and what to do. The message gets the name of the template and the line
- * as a prefix. code: AOE_EUNSUPPORTED for what aoe does not support, AOE_EFORMAT for what transformers rejects, too. Returns
+ * as a prefix. code: AOE_EUNSUPPORTED for what aoe does not support, AOE_EFORMAT for what transformers also rejects. Returns
  * the code of the first error. */
 int aoei_jinja_fail(aoei_jinja_run *r, int code, const char *fmt, ...) AOEI_PRINTF(3, 4);
 /* Records that memory or operations exceed the limits. */
@@ -39,6 +39,8 @@ int aoei_jinja_work_product(aoei_jinja_run *r, size_t n, size_t m);
 int aoei_jinja_work_search(aoei_jinja_run *r, aoe_text text, aoe_text part);
 /* Counts the operations that find a key in a mapping. */
 int aoei_jinja_work_key(aoei_jinja_run *r, const aoei_jinja_dict *d, const aoei_jinja_value *key);
+/* Returns 0 if v can be a key of a mapping in Python, or the code of an error. */
+int aoei_jinja_check_key(aoei_jinja_run *r, const aoei_jinja_value *v);
 /* Sets *result to 1 if the values are equal in Python. */
 int aoei_jinja_compare(aoei_jinja_run *r, int *result, const aoei_jinja_value *a, const aoei_jinja_value *b);
 

@@ -59,6 +59,8 @@ static void test_comparisons(void **state) {
     check_limit("{% set a = [1] %}{% set b = [1] %}", 60, lists, "{{ a != b }}");
     check_limit("{% set a = [1] %}{% set b = [1] %}", 60, lists, "{{ a in [b] }}");
     check_limit("{% set a = [1] %}{% set b = [1] %}", 60, lists, "{{ a is eq(b) }}");
+    check_limit("{% set n = namespace(a=1) %}{% for i in range(100000) %}{% set n.a = (n.a,) %}{% endfor %}", 0, "",
+                "{{ n.a in {} }}");
     check_limit("{% set a = {'x': 1} %}{% set b = {'x': 1} %}", 60,
                 "{% set a = {'x': a, 'y': a} %}{% set b = {'x': b, 'y': b} %}", "{{ a == b }}");
 }
@@ -85,6 +87,30 @@ static void test_ordinary_templates(void **state) {
                  "True True True a");
 }
 
+static void check_error(const char *source, int code) {
+    aoei_buffer out = {0};
+    aoe_error err = {0};
+    assert_int_equal(render(&out, &err, source), code);
+    aoei_buffer_free(&out);
+}
+
+/* Python or Jinja rejects these templates. */
+static void test_rejected_templates(void **state) {
+    (void)state;
+    check_error("{{ 'a' is string is none }}", AOE_EFORMAT);
+    check_output("{{ ('a' is string) is true }} {{ 1 is eq(1) is true }}", "True True");
+    check_error("{{ 1 is none not in [1] }}", AOE_EUNSUPPORTED);
+    check_error("{{ 1 is none in [1] }}", AOE_EFORMAT);
+    check_output("{{ 'a' if 1 is none else 'b' }} {{ 1 is odd and 2 is even or 0 }}", "b True");
+    check_error("{{ ' '.join(['a', 1]) }}", AOE_EFORMAT);
+    check_output("{{ ['a', 1]|join(' ') }} {{ ' '.join(['a', 'b']) }}", "a 1 a b");
+    check_error("{{ [] in {} }}", AOE_EFORMAT);
+    check_error("{{ {'a': 1}.get([]) }}", AOE_EFORMAT);
+    check_error("{{ (1, [2]) in {'a': 1} }}", AOE_EFORMAT);
+    check_output("{{ (1, 2) in {'a': 1} }} {{ 'a' in {'a': 1} }}", "False True");
+    check_error("{{ '\\\xc3\xa9' }}", AOE_EFORMAT);
+}
+
 /* As in Jinja, the block else is executed unless an iteration reaches the end of the body. */
 static void test_else(void **state) {
     (void)state;
@@ -97,6 +123,7 @@ static void test_else(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_comparisons), cmocka_unit_test(test_texts),
-                                       cmocka_unit_test(test_ordinary_templates), cmocka_unit_test(test_else)};
+                                       cmocka_unit_test(test_ordinary_templates), cmocka_unit_test(test_else),
+                                       cmocka_unit_test(test_rejected_templates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
