@@ -433,7 +433,7 @@ static int select_items(aoei_jinja_run *r, value *out, aoe_text name, const valu
     for (size_t i = 0; i < a->n && i <= first; i++)
         if (a->item[i].type != AOEI_JINJA_STRING)
             return fail_unsupported(r, "filter", name);
-    const arguments rest = {.item = a->item + (a->n > first + 1 ? first + 1 : 0), .n = a->n > first + 1};
+    const arguments rest = {.item = a->n > first + 1 ? a->item + first + 1 : NULL, .n = a->n > first + 1};
     int rc = aoei_jinja_elements(r, &list, v);
     if (rc || (rc = new_iterator(r, out)))
         return rc;
