@@ -19,44 +19,13 @@ typedef enum family { OTHER, BERT, BYTE_LEVEL, LLAMA, METASPACE, ALBERT, DEBERTA
 static const struct {
     const char *name;
     family family;
-} classes[] = {{"BertTokenizer", BERT},           {"DistilBertTokenizer", BERT},
-               {"ElectraTokenizer", BERT},        {"MPNetTokenizer", BERT},
-               {"MobileBertTokenizer", BERT},     {"SqueezeBertTokenizer", BERT},
-               {"ConvBertTokenizer", BERT},       {"LayoutLMTokenizer", BERT},
-               {"RobertaTokenizer", BYTE_LEVEL},  {"LongformerTokenizer", BYTE_LEVEL},
-               {"BartTokenizer", BYTE_LEVEL},     {"LEDTokenizer", BYTE_LEVEL},
-               {"GPT2Tokenizer", BYTE_LEVEL},     {"Qwen2Tokenizer", BYTE_LEVEL},
-               {"LlamaTokenizer", LLAMA},         {"XLMRobertaTokenizer", METASPACE},
-               {"CamembertTokenizer", METASPACE}, {"AlbertTokenizer", ALBERT},
-               {"DebertaV2Tokenizer", DEBERTA},   {"LxmertTokenizer", BERT}};
-
-/* A setting of the component `type` of tokenizer.json: key `key` gets the value `value`. */
-typedef struct setting {
-    const char *type, *key;
-    json_t *value; /* borrowed */
-} setting;
-
-/* Sets the setting in each component of the type s->type in `section`, which may be a Sequence whose parts are the array
- * `parts`. Returns 0 or AOE_ENOMEM. */
-static int set_in(json_t *section, const char *parts, const setting *s) {
-    json_t *list = json_object_get(section, parts);
-    const char *type = json_string_value(json_object_get(section, "type"));
-    int rc = 0;
-    for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
-        json_t *part = json_array_get(list, i);
-        if (!json_object_get(part, parts)) /* deeper Sequences are not changed */
-            rc = set_in(part, parts, s);
-    }
-    if (!rc && type && !strcmp(type, s->type) && json_object_set(section, s->key, s->value))
-        rc = AOE_ENOMEM;
-    return rc;
-}
-
-/* Sets a boolean setting of a normalizer. `value` is -1 for null. */
-static int set_normalizer(json_t *root, const char *type, const char *key, int value) {
-    json_t *v = value < 0 ? json_null() : json_boolean(value);
-    return set_in(json_object_get(root, "normalizer"), "normalizers", &(setting){type, key, v});
-}
+} classes[] = {{"BertTokenizer", BERT},           {"DistilBertTokenizer", BERT},    {"ElectraTokenizer", BERT},
+               {"MPNetTokenizer", BERT},          {"MobileBertTokenizer", BERT},    {"SqueezeBertTokenizer", BERT},
+               {"LayoutLMTokenizer", BERT},       {"RobertaTokenizer", BYTE_LEVEL}, {"LongformerTokenizer", BYTE_LEVEL},
+               {"BartTokenizer", BYTE_LEVEL},     {"LEDTokenizer", BYTE_LEVEL},     {"GPT2Tokenizer", BYTE_LEVEL},
+               {"Qwen2Tokenizer", BYTE_LEVEL},    {"LlamaTokenizer", LLAMA},        {"XLMRobertaTokenizer", METASPACE},
+               {"CamembertTokenizer", METASPACE}, {"AlbertTokenizer", ALBERT},      {"DebertaV2Tokenizer", DEBERTA},
+               {"LxmertTokenizer", BERT}};
 
 /* Sets "add_prefix_space" of the pre-tokenizers ByteLevel, or the "prepend_scheme" of the pre-tokenizers Metaspace. A Metaspace
  * whose scheme already adds a prefix is unchanged if `prefix` is 1. */
@@ -126,18 +95,21 @@ static int insert_normalizer(json_t *root, const char *type, int last) {
     return !part || json_array_insert_new(list, at, part) ? AOE_ENOMEM : 0;
 }
 
-/* Applies the settings of BertTokenizer and MPNetTokenizer to a BertNormalizer. */
+/* Replaces the normalizer and the pre-tokenizer of `root` by those of BertTokenizer and MPNetTokenizer, which ignore the ones
+ * in tokenizer.json. */
 static int apply_bert(json_t *root, const json_t *config, const char *file, aoe_error *err) {
     int lowercase = 1, accents = -1, chinese = 1, rc;
     if ((rc = aoei_json_bool(config, "do_lower_case", &lowercase, file, err)) ||
         (rc = aoei_json_bool(config, "strip_accents", &accents, file, err)) ||
         (rc = aoei_json_bool(config, "tokenize_chinese_chars", &chinese, file, err)))
         return rc;
-    if (set_normalizer(root, "BertNormalizer", "lowercase", lowercase) ||
-        set_normalizer(root, "BertNormalizer", "strip_accents", accents) ||
-        set_normalizer(root, "BertNormalizer", "handle_chinese_chars", chinese))
-        return aoei_fail_nomem(err, 0);
-    return 0;
+    json_t *strip = accents < 0 ? json_null() : json_boolean(accents);
+    return json_object_set_new(root, "normalizer",
+                               json_pack("{s:s, s:b, s:b, s:o, s:b}", "type", "BertNormalizer", "clean_text", 1,
+                                         "handle_chinese_chars", chinese, "strip_accents", strip, "lowercase", lowercase)) ||
+                   json_object_set_new(root, "pre_tokenizer", json_pack("{s:s}", "type", "BertPreTokenizer"))
+               ? aoei_fail_nomem(err, 0)
+               : 0;
 }
 
 /* Applies add_prefix_space. `missing` is the value of the class if the key is missing; -1: the components are unchanged. */

@@ -179,7 +179,7 @@ static void rejects_damaged_weights(void **state) {
     expect_rejected(&(test_model_spec){.mixed = "none", .dtype = AOEI_ST_F32, .config = "{\"model_type\": \"bert\""},
                     AOE_EFORMAT, "/config.json:1: ", "byte");
     expect_rejected(&(test_model_spec){.config = "{\"model_type\": \"gpt2\"}"}, AOE_EUNSUPPORTED,
-                    "/config.json: architecture 'gpt2'", "supported: bert");
+                    "/config.json: model_type 'gpt2' is not supported", "supported: bert");
     expect_rejected(&(test_model_spec){.config = "{}"}, AOE_EFORMAT, "/config.json: no \"model_type\"", "supported: bert");
 }
 

@@ -50,6 +50,16 @@ static void obeys_bert_settings(void **state) {
         &(test_tokenizer_spec){.words = "e E", .normalizer = "{\"type\": \"BertNormalizer\", \"lowercase\": false}"});
     expect(json, "{\"tokenizer_class\": \"BertTokenizer\"}", "E", NULL, "[CLS] e [SEP]"); /* the default of the class is true */
     free(json);
+    /* the class replaces other normalizers and pre-tokenizers */
+    json = test_tokenizer_json(&(test_tokenizer_spec){
+        .words = "e E - e-E",
+        .normalizer = "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Lowercase\"}, {\"type\": \"BertNormalizer\", "
+                      "\"lowercase\": false}]}"});
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": false}", "E", NULL, "[CLS] E [SEP]");
+    free(json);
+    json = test_tokenizer_json(&(test_tokenizer_spec){.words = "e E - e-E", .normalizer = "null"});
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\"}", "E", NULL, "[CLS] e [SEP]");
+    free(json);
 }
 
 #define BPE(pre)                                                                                                               \
