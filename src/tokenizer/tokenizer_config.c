@@ -121,6 +121,26 @@ static int apply_prefix(json_t *root, const json_t *config, const char *type, in
     return set_prefix(json_object_get(root, "pre_tokenizer"), type, prefix) ? aoei_fail_nomem(err, 0) : 0;
 }
 
+/* Replaces the normalizer and the pre-tokenizer of `root` by those of the classes with a byte-level BPE, which ignore the ones
+ * in tokenizer.json. Qwen2Tokenizer divides texts with a pattern of its own. */
+static int apply_byte_level(json_t *root, const json_t *config, const char *file, aoe_error *err) {
+    static const char pattern[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+"
+                                  "[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    const int qwen = aoei_tokenizer_class_is(json_string_value(json_object_get(config, "tokenizer_class")), "Qwen2Tokenizer");
+    int prefix = 0, rc = aoei_json_bool(config, "add_prefix_space", &prefix, file, err);
+    if (rc)
+        return rc;
+    json_t *bytes = json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", prefix, "trim_offsets", 1,
+                              "use_regex", !qwen);
+    json_t *parts = qwen ? json_pack("{s:s, s:[{s:s, s:{s:s}, s:s, s:b}, o]}", "type", "Sequence", "pretokenizers", "type",
+                                     "Split", "pattern", "Regex", pattern, "behavior", "Isolated", "invert", 0, bytes)
+                         : bytes;
+    return json_object_set_new(root, "normalizer", qwen ? json_pack("{s:s}", "type", "NFC") : json_null()) ||
+                   json_object_set_new(root, "pre_tokenizer", parts)
+               ? aoei_fail_nomem(err, 0)
+               : 0;
+}
+
 /* Applies the settings of LlamaTokenizer. If add_prefix_space is false, nothing is added in front of the text. */
 static int apply_llama(json_t *root, const json_t *config, const char *file, aoe_error *err) {
     int prefix = 1, rc = aoei_json_bool(config, "add_prefix_space", &prefix, file, err);
@@ -207,7 +227,7 @@ int aoei_tokenizer_config_apply(json_t *root, const json_t *config, const char *
     case BERT:
         return apply_bert(root, config, file, err);
     case BYTE_LEVEL:
-        return apply_prefix(root, config, "ByteLevel", 0, file, err);
+        return apply_byte_level(root, config, file, err);
     case LLAMA:
         return apply_llama(root, config, file, err);
     case METASPACE:

@@ -78,6 +78,13 @@ static void obeys_prefixes(void **state) {
            "\xc4\xa0"
            "a");
     expect(byte_level, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"add_prefix_space\": true}", "a", NULL, "a");
+    /* these classes replace other pre-tokenizers */
+    expect(BPE("null"), "{\"tokenizer_class\": \"RobertaTokenizer\", \"add_prefix_space\": true}", "a", NULL,
+           "\xc4\xa0"
+           "a");
+    expect(BPE("{\"type\": \"Whitespace\"}"), "{\"tokenizer_class\": \"Qwen2Tokenizer\"}", "a a", NULL,
+           "a \xc4\xa0"
+           "a");
     expect(BPE("{\"type\": \"ByteLevel\", \"add_prefix_space\": true}"), "{\"tokenizer_class\": \"Qwen2TokenizerFast\"}", "a",
            NULL, "a");
     expect(metaspace, "{\"tokenizer_class\": \"XLMRobertaTokenizer\"}", "a", NULL,
