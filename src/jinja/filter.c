@@ -126,7 +126,7 @@ static int split(aoei_jinja_run *r, value *out, aoe_text text, const value *sepa
 
 /* str.rsplit with a separator. */
 static int split_right(aoei_jinja_run *r, value *out, aoe_text text, aoe_text mark, int64_t limit) {
-    value all, rest = {.type = AOEI_JINJA_UNDEFINED};
+    value all, rest;
     int rc = split(r, &all, text, &(value){.type = AOEI_JINJA_STRING, .as.text = mark}, -1);
     if (rc || limit < 0 || all.as.list->n <= (size_t)limit + 1) {
         *out = all;
@@ -466,7 +466,7 @@ static int map(aoei_jinja_run *r, value *out, aoe_text name, const value *v, con
     if (rc || (rc = new_iterator(r, out)))
         return rc;
     for (size_t i = 0; !rc && i < list->n; i++) {
-        value item;
+        value item = {.type = AOEI_JINJA_UNDEFINED};
         if (filter && aoei_text_is(filter->as.text, "map"))
             return fail_unsupported(r, "filter", name);
         rc = attribute ? attribute_path(r, &item, &list->item[i], by->as.text)

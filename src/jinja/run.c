@@ -377,7 +377,7 @@ int aoei_jinja_order(aoei_jinja_run *r, int *result, const value *a, const value
 }
 
 int aoei_jinja_contains(aoei_jinja_run *r, int *result, const value *container, const value *v) {
-    aoei_jinja_list *list;
+    aoei_jinja_list *list = NULL;
     *result = 0;
     if (container->type == AOEI_JINJA_STRING) {
         if (v->type != AOEI_JINJA_STRING)
@@ -390,6 +390,8 @@ int aoei_jinja_contains(aoei_jinja_run *r, int *result, const value *container, 
     if (container->type == AOEI_JINJA_DICT && aoei_jinja_check_key(r, v))
         return r->rc;
     int rc = aoei_jinja_elements(r, &list, container);
+    if (rc || !list)
+        return rc;
     for (size_t i = 0; !rc && i < list->n && !*result; i++)
         rc = aoei_jinja_compare(r, result, &list->item[i], v);
     return rc ? rc : aoei_jinja_work(r, 1);

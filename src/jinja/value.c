@@ -166,7 +166,7 @@ static int of_json(aoei_jinja_arena *a, aoei_jinja_value *out, const json_t *v, 
     for (void *at = json_object_iter((json_t *)(uintptr_t)v); at && !rc;
          at = json_object_iter_next((json_t *)(uintptr_t)v, at)) {
         const aoe_text key = aoei_jinja_copy(a, aoe_text_of(json_object_iter_key(at)));
-        if (!key.data || (rc = of_json(a, &item, json_object_iter_value(at), depth + 1)))
+        if (!key.data || of_json(a, &item, json_object_iter_value(at), depth + 1))
             return AOE_ENOMEM;
         rc = aoei_jinja_set(a, out->as.dict, aoei_jinja_string(key), item);
     }
