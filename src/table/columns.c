@@ -196,7 +196,7 @@ static size_t roles_found(const aoei_table *t, aoe_example_kind kind, const char
 /* Fails because the table has no column for role r. given: the column name that options.columns contains for this role.
  * given.data is NULL if options.columns does not contain the role. */
 static int fail_missing(const aoei_table *t, const role *r, aoe_text given, aoe_error *err) {
-    char names[LIST_SIZE] = "", problem[LIST_SIZE + 64], remedy[LIST_SIZE];
+    char names[LIST_SIZE] = "", problem[2 * LIST_SIZE + 64], remedy[LIST_SIZE];
     if (given.data) {
         aoei_excerpt(names, given);
         snprintf(problem, sizeof problem, "no column '%s' (from options.columns %s=%s)", names, r->name, names);
