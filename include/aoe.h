@@ -492,7 +492,8 @@ typedef struct aoe_encode_options {
     /* 1: render each text with the chat template of the model, as the message of a user, and encode the result without special
      * tokens, as sentence-transformers does for models whose modality_config contains "message". The prompt is then the system
      * message and must end with {text}; a pair has one message of the role "query" and one of the role "document". Truncation
-     * keeps the end of the template. Default 0; requires a model directory for which aoe_encode_options_of sets 1. */
+     * keeps the end of the template, unless the model sets restore_suffix to false. Default 0; requires a model directory for
+     * which aoe_encode_options_of sets 1. */
     int chat_template;
 } aoe_encode_options;
 
