@@ -1,17 +1,36 @@
 /* SPDX-License-Identifier: MIT
  * The start and the end of a template are the tokens that two conversations with different texts have in common, as in
- * sentence-transformers (_chat_template_suffix_ids in base/modules/transformer.py, version 6).
+ * sentence-transformers (_chat_template_suffix_ids in base/modules/transformer.py, version 6). They do not depend on the text,
+ * so they are computed once per prompt.
  */
 #include "tokenizer/chat_encode.h"
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/mutex.h"
 #include "base/utf8.h"
 #include "tokenizer/chat_template.h"
 #include "tokenizer/chat_tokens.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/tokenizer_parts.h"
+
+enum { MAX_ENDS = 8 };
+
+/* The tokens of the template before and after the texts. They depend on the fields in the first two lines. */
+typedef struct template_ends {
+    char *prompt; /* content of the system message, owned; NULL: there is none */
+    int is_pair, lowercase, drop_unknown;
+    aoe_ids ids[2];       /* tokens of two conversations with different texts */
+    size_t before, after; /* number of equal tokens at the start and at the end of both conversations */
+} template_ends;
+
+struct aoei_chat_ends {
+    aoei_mutex lock;               /* protects the fields below */
+    template_ends entry[MAX_ENDS]; /* [n] */
+    size_t n, next;                /* number of entries, and the index of the entry that is replaced next */
+};
 
 /* -------------------------------------------------------------------- template */
 
@@ -34,11 +53,28 @@ static int find_form(int *structured, const json_t *settings, const aoei_chat_so
     return 0;
 }
 
+static void free_ends(template_ends *e) {
+    aoei_free(e->prompt);
+    aoe_ids_free(&e->ids[0]);
+    aoe_ids_free(&e->ids[1]);
+    *e = (template_ends){.prompt = NULL};
+}
+
+void aoei_chat_ends_free(aoei_chat_ends *c) {
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n; i++)
+        free_ends(&c->entry[i]);
+    aoei_mutex_destroy(&c->lock);
+    aoei_free(c);
+}
+
 int aoei_tokenizer_use_chat(aoe_tokenizer *t, const json_t *settings, int pairs, const char *dir, aoe_error *err) {
     aoei_chat_source source = {.text = NULL};
     aoei_chat_form form = {.options = json_object_get(settings, "options")};
     json_t *tokens = NULL;
     aoei_chat *chat = NULL;
+    aoei_chat_ends *ends = NULL;
     int rc = aoei_chat_source_find(&source, dir, kept(t, AOEI_FILE_CHAT_TEMPLATE), kept(t, AOEI_FILE_CONFIG), err);
     if (!rc && !source.text)
         rc = aoei_fail(err, AOE_EFORMAT,
@@ -57,14 +93,19 @@ int aoei_tokenizer_use_chat(aoe_tokenizer *t, const json_t *settings, int pairs,
         rc = aoei_chat_create(&chat, &source, &form, err);
     if (!rc)
         rc = aoei_chat_check(chat, pairs, err);
+    if (!rc && !(ends = aoei_calloc(1, sizeof *ends)))
+        rc = aoei_fail_nomem(err, sizeof *ends);
     json_decref(tokens);
     aoei_chat_source_free(&source);
     if (rc) {
         aoei_chat_free(chat);
         return rc;
     }
+    aoei_mutex_init(&ends->lock);
     aoei_chat_free(t->chat);
+    aoei_chat_ends_free(t->chat_ends);
     t->chat = chat;
+    t->chat_ends = ends;
     return 0;
 }
 
@@ -107,64 +148,110 @@ static int render(const aoe_tokenizer *t, const aoei_chat_texts *texts, const ao
     return rc;
 }
 
-/* The tokens of a conversation with another text. */
-typedef struct skeleton {
-    aoe_ids ids[2];
-    size_t before, after; /* number of equal tokens at the start and at the end of both */
-} skeleton;
+/* Returns 1 if conversations with these texts and options have the ends e. */
+static int matches(const template_ends *e, const aoei_chat_texts *texts, const aoe_encode_options *o) {
+    const aoe_text prompt = texts->prompt;
+    const int same_prompt =
+        prompt.data ? e->prompt && strlen(e->prompt) == prompt.len && !memcmp(e->prompt, prompt.data, prompt.len) : !e->prompt;
+    return same_prompt && e->is_pair == (texts->second != NULL) && e->lowercase == o->lowercase &&
+           e->drop_unknown == o->drop_unknown;
+}
 
-/* Renders the conversation with two other texts. Finds no end if both are equal. */
-static int find_ends(skeleton *s, const aoe_tokenizer *t, const aoei_chat_texts *texts, const aoe_encode_options *o,
+/* Renders two conversations with different texts. e->after is 0 if both have the same tokens. */
+static int make_ends(template_ends *e, const aoe_tokenizer *t, const aoei_chat_texts *texts, const aoe_encode_options *o,
                      aoe_error *err) {
     static const char *const fillers[] = {"0", "1 2 3 4"};
     aoe_encode_options whole = *o;
     whole.max_length = 0;
+    *e = (template_ends){.is_pair = texts->second != NULL, .lowercase = o->lowercase, .drop_unknown = o->drop_unknown};
+    if (texts->prompt.data && !(e->prompt = aoei_strndup(texts->prompt.data, texts->prompt.len)))
+        return aoei_fail_nomem(err, texts->prompt.len);
     for (size_t i = 0; i < 2; i++) {
         const aoe_text filler = aoe_text_of(fillers[i]);
         const int rc =
             render(t, &(aoei_chat_texts){.prompt = texts->prompt, .text = filler, .second = texts->second ? &filler : NULL},
-                   &whole, &s->ids[i], err);
+                   &whole, &e->ids[i], err);
         if (rc)
             return rc;
     }
-    const aoe_ids *a = &s->ids[0], *b = &s->ids[1];
+    const aoe_ids *a = &e->ids[0], *b = &e->ids[1];
     const size_t least = a->n < b->n ? a->n : b->n;
-    while (s->before < least && a->id[s->before] == b->id[s->before])
-        s->before++;
-    while (s->after < least && a->id[a->n - 1 - s->after] == b->id[b->n - 1 - s->after])
-        s->after++;
-    if (s->after == least)
-        s->after = 0;
+    while (e->before < least && a->id[e->before] == b->id[e->before])
+        e->before++;
+    while (e->after < least && a->id[a->n - 1 - e->after] == b->id[b->n - 1 - e->after])
+        e->after++;
+    if (e->after == least)
+        e->after = 0;
     return 0;
 }
 
-static void free_skeleton(skeleton *s) {
-    aoe_ids_free(&s->ids[0]);
-    aoe_ids_free(&s->ids[1]);
+/* Returns the stored ends, or NULL. */
+static const template_ends *find_ends(const aoei_chat_ends *c, const aoei_chat_texts *texts, const aoe_encode_options *o) {
+    for (size_t i = 0; i < c->n; i++)
+        if (matches(&c->entry[i], texts, o))
+            return &c->entry[i];
+    return NULL;
 }
 
 /* Replaces the last tokens of a text of the maximum length by the end of the template. */
-static void restore_end(const skeleton *s, aoe_ids *ids) {
-    const size_t n = s->after < ids->n ? s->after : ids->n;
+static void restore_end(const template_ends *e, aoe_ids *ids) {
+    const size_t n = e->after < ids->n ? e->after : ids->n;
     if (n)
-        memcpy(ids->id + ids->n - n, s->ids[0].id + s->ids[0].n - n, n * sizeof *ids->id);
+        memcpy(ids->id + ids->n - n, e->ids[0].id + e->ids[0].n - n, n * sizeof *ids->id);
 }
 
 /* Sets *before and *after to the number of tokens at the start and at the end of `ids` that belong to the template. */
-static void count_ends(const skeleton *s, const aoe_ids *ids, size_t *before, size_t *after) {
-    const aoe_ids *a = &s->ids[0];
+static void count_ends(const template_ends *e, const aoe_ids *ids, size_t *before, size_t *after) {
+    const aoe_ids *a = &e->ids[0];
     *before = *after = 0;
-    while (*before < s->before && *before < ids->n && ids->id[*before] == a->id[*before])
+    while (*before < e->before && *before < ids->n && ids->id[*before] == a->id[*before])
         ++*before;
-    while (*after < s->after && *after < ids->n - *before && ids->id[ids->n - 1 - *after] == a->id[a->n - 1 - *after])
+    while (*after < e->after && *after < ids->n - *before && ids->id[ids->n - 1 - *after] == a->id[a->n - 1 - *after])
         ++*after;
+}
+
+/* Stores the ends, which belong to the cache afterwards. */
+static const template_ends *store_ends(aoei_chat_ends *c, template_ends made) {
+    template_ends *e = &c->entry[c->next];
+    free_ends(e);
+    *e = made;
+    c->next = (c->next + 1) % MAX_ENDS;
+    c->n += c->n < MAX_ENDS;
+    return e;
+}
+
+/* Restores the end of the template in `ids` if `restores` is 1, and sets *before and *after if `before` is not NULL. */
+static int apply_ends(const aoe_tokenizer *t, const aoei_chat_texts *texts, const aoe_encode_options *o, int restores,
+                      aoe_ids *ids, size_t *before, size_t *after, aoe_error *err) {
+    aoei_chat_ends *c = t->chat_ends;
+    template_ends made;
+    aoei_mutex_lock(&c->lock);
+    const template_ends *e = find_ends(c, texts, o);
+    if (!e) {
+        aoei_mutex_unlock(&c->lock);
+        const int rc = make_ends(&made, t, texts, o, err);
+        if (rc) {
+            free_ends(&made);
+            return rc;
+        }
+        aoei_mutex_lock(&c->lock);
+        if ((e = find_ends(c, texts, o))) /* another thread computed the same ends */
+            free_ends(&made);
+        else
+            e = store_ends(c, made);
+    }
+    if (restores)
+        restore_end(e, ids);
+    if (before)
+        count_ends(e, ids, before, after);
+    aoei_mutex_unlock(&c->lock);
+    return 0;
 }
 
 int aoei_chat_encode(const aoe_tokenizer *t, aoe_text text, const aoe_text *second, const aoe_encode_options *o, aoe_ids *ids,
                      size_t *before, size_t *after, aoe_error *err) {
     aoei_chat_texts texts = {.text = text, .second = second};
     aoe_encode_options plain = *o;
-    skeleton s = {.before = 0};
     int rc = 0;
     ids->n = 0;
     plain.prompt = NULL;
@@ -176,17 +263,13 @@ int aoei_chat_encode(const aoe_tokenizer *t, aoe_text text, const aoe_text *seco
                          "set it to 0");
     if ((rc = read_prompt(&texts.prompt, o, err)) || (rc = check_utf8("prompt", texts.prompt, err)) ||
         (rc = check_utf8("text", text, err)) || (second && (rc = check_utf8("second text", *second, err))) ||
-        (rc = render(t, &texts, &plain, ids, err)))
-        goto done;
+        (rc = render(t, &texts, &plain, ids, err))) {
+        ids->n = 0;
+        return rc;
+    }
     const int restores = o->max_length && ids->n >= o->max_length && aoei_chat_restores_end(t->chat);
     if (before || restores)
-        rc = find_ends(&s, t, &texts, &plain, err);
-    if (!rc && restores)
-        restore_end(&s, ids);
-    if (!rc && before)
-        count_ends(&s, ids, before, after);
-done:
-    free_skeleton(&s);
+        rc = apply_ends(t, &texts, &plain, restores, ids, before, after, err);
     if (rc)
         ids->n = 0;
     return rc;

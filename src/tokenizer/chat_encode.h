@@ -10,6 +10,11 @@
 
 #include "aoe.h"
 
+/* The tokens of the template before and after the texts, one entry per prompt. Several threads may use it. */
+typedef struct aoei_chat_ends aoei_chat_ends;
+
+void aoei_chat_ends_free(aoei_chat_ends *c);
+
 /* Parses the chat template of the tokenizer, so that options.chat_template can be used. settings: object with the keys "format"
  * ("flat": the content of a message is a string; "structured": it is a list of parts; "auto" or missing: the template decides)
  * and "options" (arguments of apply_chat_template; may be missing). pairs: 1: the template must print both texts of a pair.

@@ -16,6 +16,7 @@
 #include "base/json_keys.h"
 #include "base/model_path.h"
 #include "base/path.h"
+#include "tokenizer/chat_encode.h"
 #include "tokenizer/chat_template.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer_json.h"
@@ -235,6 +236,7 @@ void aoe_tokenizer_close(aoe_tokenizer *t) {
     if (!t)
         return;
     aoei_chat_free(t->chat);
+    aoei_chat_ends_free(t->chat_ends);
     aoei_free(t->lowercased.step);
     aoei_normalizer_free(&t->normalizer);
     aoei_added_tokens_free(&t->added);

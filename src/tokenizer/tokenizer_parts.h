@@ -29,8 +29,9 @@ struct aoe_tokenizer {
     int truncate_left; /* 1: texts that are too long are truncated at their start; 0: at their end */
     int token_types; /* 1: transformers passes token types of pairs to the model, 0: it does not; AOE_AUTO: see input_names.h */
     aoei_kept_file file[AOEI_FILE_COUNT];
-    struct aoei_chat *chat;    /* parsed chat template (chat_encode.h), owned; NULL: not in use */
-    aoei_unknown_keys unknown; /* keys of tokenizer.json that are ignored */
+    struct aoei_chat *chat;           /* parsed chat template (chat_template.h), owned; NULL: not in use */
+    struct aoei_chat_ends *chat_ends; /* ends of this template (chat_encode.h), owned; NULL: not in use */
+    aoei_unknown_keys unknown;        /* keys of tokenizer.json that are ignored */
 };
 
 #endif
