@@ -329,6 +329,14 @@ AOE_API void aoe_t_test(const double *x, const double *AOE_NULLABLE y, size_t n,
  * incomplete beta function. Returns NaN if t or df is NaN. */
 AOE_API double aoe_student_t_p(double t, double df);
 
+/* Corrects the p-values of a family of m tests for their number with the step-down procedure of Holm ("A simple sequentially
+ * rejective multiple test procedure", 1979). The corrected value of the i-th lowest p-value is the maximum of
+ * min(1, (m - j + 1) p_j) over the j lowest p-values, j = 1, ..., i. If all null hypotheses with a corrected value below a are
+ * rejected, the probability of rejecting a true one is at most a, whether the tests depend on each other or not. p, corrected:
+ * [n]; they may be the same array. NaN in p stands for a test that was not made: its corrected value is NaN, and it does not
+ * count in m. Errors: AOE_EARG (a p-value is below 0 or above 1), AOE_ENOMEM. */
+AOE_API int aoe_holm(const double *p, size_t n, double *corrected, aoe_error *AOE_NULLABLE err);
+
 typedef struct aoe_bootstrap_options {
     size_t struct_size; /* set by aoe_bootstrap_options_defaults */
     size_t replicates;  /* number of bootstrap replicates; default 2000 */

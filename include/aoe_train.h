@@ -911,18 +911,27 @@ AOE_API void aoe_grid_options_defaults(aoe_grid_options *o);
 AOE_API int aoe_grid(const aoe_grid_options *AOE_NULLABLE o, aoe_grid_result *result, aoe_error *AOE_NULLABLE err);
 AOE_API void aoe_grid_result_free(aoe_grid_result *AOE_NULLABLE r); /* accepts a zeroed struct */
 
+/* Corrections of the p-values of aoe_compare for the number of tests. The tests of one call are one family: every configuration
+ * other than the baseline, on every evaluation file. Tests without a p-value (fewer than two seeds with a score) are not part
+ * of the family. */
+typedef enum aoe_correction {
+    AOE_CORRECTION_HOLM, /* the step-down procedure of Holm (1979); see aoe_holm */
+    AOE_CORRECTION_NONE  /* no correction */
+} aoe_correction;
+
 typedef struct aoe_compare_options {
     size_t struct_size;                /* set by aoe_compare_options_defaults */
     aoe_experiment_options experiment; /* options of the experiment, with at least two configurations and one evaluation file */
     size_t against;                    /* index of the baseline in options.configurations; default 0. All other configurations
                                           are compared with it */
     aoe_bootstrap_options bootstrap;   /* options of the bootstrap intervals */
+    aoe_correction correction;         /* correction of the p-values for the number of tests; default AOE_CORRECTION_HOLM */
 } aoe_compare_options;
 
 typedef enum aoe_verdict {
     AOE_VERDICT_NONE,        /* the row is the baseline */
-    AOE_VERDICT_BETTER,      /* p < 0.05, and the interval of the difference is above 0 */
-    AOE_VERDICT_WORSE,       /* p < 0.05, and the interval of the difference is below 0 */
+    AOE_VERDICT_BETTER,      /* the corrected p is below 0.05, and the interval of the difference is above 0 */
+    AOE_VERDICT_WORSE,       /* the corrected p is below 0.05, and the interval of the difference is below 0 */
     AOE_VERDICT_INCONCLUSIVE /* all other cases */
 } aoe_verdict;
 
@@ -932,7 +941,9 @@ typedef struct aoe_compare_row {
     size_t n_scores;
     aoe_t_test_result score;      /* n, mean and sd of the scores that are not NaN; sd is NaN for an untrained configuration */
     aoe_interval mean;            /* bootstrap interval of the mean score over seeds; pairs and seeds are resampled */
-    aoe_t_test_result difference; /* t test of the differences from the baseline, paired by seed; NaN for the baseline itself */
+    aoe_t_test_result difference; /* t test of the differences from the baseline, paired by seed; NaN for the baseline itself.
+                                     difference.p is not corrected */
+    double p_corrected;           /* difference.p corrected by options.correction; NaN if difference.p is NaN */
     aoe_interval shift;           /* bootstrap interval of the mean difference from the baseline */
     aoe_verdict verdict;
 } aoe_compare_row;

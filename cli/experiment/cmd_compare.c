@@ -20,10 +20,13 @@ typedef struct options {
     const char *methods;
     const char *against; /* name of the arm with which the other arms are compared; NULL: the first arm */
     cli_texts tests;
+    aoe_correction correction;
     aoe_bootstrap_options bootstrap;
     cli_table_format format;
     cli_experiment e;
 } options;
+
+static const char *const correction_names[] = {"holm", "none", NULL}; /* names of the values of aoe_correction */
 
 static const cli_option table[] = {
     {.name = "arm",
@@ -54,6 +57,14 @@ static const cli_option table[] = {
      .offset = offsetof(options, against),
      .help = "baseline: the arm with which all other arms are compared",
      .fallback = "the first arm"},
+    {.name = "correction",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = offsetof(options, correction),
+     .choices = correction_names,
+     .noun = "correction",
+     .help = "correction of the p-values for the number of tests: holm (the step-down procedure of Holm 1979, over "
+             "the tests of all arms on all evaluation files together) or none"},
     {.name = "replicates",
      .kind = CLI_SIZE,
      .value = "N",
@@ -168,7 +179,7 @@ static int add_files(cli_experiment *e, const options *o) {
 
 /* ---- result */
 
-static void print_json(const cli_experiment *e, const aoe_compare_row *r, size_t against) {
+static void print_json(const cli_experiment *e, const aoe_compare_row *r, size_t against, aoe_correction correction) {
     const aoe_configuration *a = &e->configuration[r->configuration], *b = &e->configuration[against];
     const char *path = e->files[r->file].path;
     json_t *seeds = json_array(), *scores = json_array(), *o = json_object();
@@ -193,9 +204,18 @@ static void print_json(const cli_experiment *e, const aoe_compare_row *r, size_t
         json_object_set_new(o, "t", cli_json_real(r->difference.t));
         json_object_set_new(o, "df", cli_json_real(r->difference.df));
         json_object_set_new(o, "p", cli_json_real(r->difference.p));
+        json_object_set_new(o, "correction", json_string(correction_names[correction]));
+        json_object_set_new(o, "p_corrected", cli_json_real(r->p_corrected));
         json_object_set_new(o, "verdict", json_string(aoe_verdict_name(r->verdict)));
     }
     cli_print_json(o);
+}
+
+static void p_cell(cli_table *t, cli_table_format format, double p) {
+    if (isnan(p))
+        cli_table_cell(t, "-");
+    else
+        cli_table_cell(t, format == CLI_TABLE_CSV ? "%.6g" : "%.2g", p);
 }
 
 static void interval_cells(cli_table *t, cli_table_format format, const aoe_interval *i) {
@@ -212,19 +232,26 @@ static void interval_cells(cli_table *t, cli_table_format format, const aoe_inte
     }
 }
 
-static void heading(cli_table *t, cli_table_format format) {
-    static const char *const plain[] = {"file",       "arm",          "seeds", "mean", "sd",     "95% interval",
-                                        "difference", "95% interval", "t",     "p",    "verdict"};
-    static const char *const csv[] = {"file", "arm",  "seeds",      "mean",           "sd",
-                                      "low",  "high", "difference", "difference_low", "difference_high",
-                                      "t",    "p",    "verdict"};
-    const int is_csv = format == CLI_TABLE_CSV;
-    cli_table_begin(t, is_csv ? "llrrrrrrrrrrl" : "llrrrrrrrrl");
-    cli_table_cells(t, is_csv ? csv : plain, t->columns);
+/* Begins the table. corrected: 1 if it has a column with corrected p-values. */
+static void heading(cli_table *t, cli_table_format format, int corrected) {
+    static const char *const plain[] = {"file",         "arm",        "seeds",        "mean", "sd",
+                                        "95% interval", "difference", "95% interval", "t",    "p"};
+    static const char *const csv[] = {
+        "file", "arm", "seeds", "mean", "sd", "low", "high", "difference", "difference_low", "difference_high", "t", "p"};
+    if (format == CLI_TABLE_CSV) {
+        cli_table_begin(t, corrected ? "llrrrrrrrrrrrl" : "llrrrrrrrrrrl");
+        cli_table_cells(t, csv, sizeof csv / sizeof *csv);
+    } else {
+        cli_table_begin(t, corrected ? "llrrrrrrrrrl" : "llrrrrrrrrl");
+        cli_table_cells(t, plain, sizeof plain / sizeof *plain);
+    }
+    if (corrected)
+        cli_table_cell(t, format == CLI_TABLE_CSV ? "p_corrected" : "corrected p");
+    cli_table_cell(t, "verdict");
 }
 
-/* Adds the row for result r to the table. label: name of the evaluation file. */
-static void add_row(cli_table *t, cli_table_format format, const cli_experiment *e, const aoe_compare_row *r,
+/* Adds the row for result r to the table. corrected: as in heading; label: name of the evaluation file. */
+static void add_row(cli_table *t, cli_table_format format, int corrected, const cli_experiment *e, const aoe_compare_row *r,
                     const char *label) {
     const int digits = format == CLI_TABLE_CSV ? 4 : 2;
     cli_table_cell(t, "%s", label);
@@ -236,29 +263,42 @@ static void add_row(cli_table *t, cli_table_format format, const cli_experiment 
     cli_table_real(t, digits, 100 * r->difference.mean);
     interval_cells(t, format, &r->shift);
     cli_table_real(t, digits, r->difference.t);
-    if (isnan(r->difference.p))
-        cli_table_cell(t, "-");
-    else
-        cli_table_cell(t, format == CLI_TABLE_CSV ? "%.6g" : "%.2g", r->difference.p);
+    p_cell(t, format, r->difference.p);
+    if (corrected)
+        p_cell(t, format, r->p_corrected);
     cli_table_cell(t, "%s", aoe_verdict_name(r->verdict));
 }
 
-static void print_table(const cli_experiment *e, cli_table_format format, const aoe_compare_result *r, size_t against) {
+/* Explains the columns of the table in a note. */
+static void print_legend(const cli_experiment *e, int corrected, const aoe_compare_result *r, size_t against) {
+    char correction[128] = "";
+    size_t tests = 0;
+    for (size_t i = 0; i < r->n; i++)
+        tests += isnan(r->rows[i].p_corrected) ? 0 : 1;
+    if (corrected)
+        snprintf(correction, sizeof correction, "corrected p: Holm's correction for %zu test%s; ", tests, cli_plural(tests));
+    cli_note(
+        "differences from %s, paired by seed; p: two-sided t test; %sintervals: bootstrap over pairs and seeds; better and "
+        "worse: %sp below 0.05 and an interval that excludes 0",
+        e->configuration[against].name, correction, corrected ? "corrected " : "");
+}
+
+static void print_table(const cli_experiment *e, const options *o, const aoe_compare_result *r, size_t against) {
+    const cli_table_format format = o->format;
+    const int corrected = o->correction != AOE_CORRECTION_NONE;
     cli_table t = {0};
     const char **paths = cli_realloc(NULL, e->n_files * sizeof *paths);
     for (size_t i = 0; i < e->n_files; i++)
         paths[i] = e->files[i].path;
-    heading(&t, format);
+    heading(&t, format, corrected);
     for (size_t i = 0; i < r->n; i++) {
         char *label = aoei_path_label(paths, e->n_files, r->rows[i].file);
-        add_row(&t, format, e, &r->rows[i], label ? label : paths[r->rows[i].file]);
+        add_row(&t, format, corrected, e, &r->rows[i], label ? label : paths[r->rows[i].file]);
         aoei_free(label);
     }
     free((void *)paths);
     cli_table_print_as(&t, format);
-    cli_note("differences from %s, paired by seed; p: two-sided t test; intervals: bootstrap over pairs and seeds; better and "
-             "worse: p below 0.05 and an interval that excludes 0",
-             e->configuration[against].name);
+    print_legend(e, corrected, r, against);
 }
 
 /* ---- the command */
@@ -272,12 +312,13 @@ static int run(options *o, size_t against) {
     cli_experiment_fill(e, &x.experiment);
     x.against = against;
     x.bootstrap = o->bootstrap;
+    x.correction = o->correction;
     const int error = aoe_compare(&x, &result, &err);
     const int code = cli_experiment_end(e, error, &err, result.runs, result.finished, result.failed);
     if (code <= 1 && result.finished && !e->o.json)
-        print_table(e, o->format, &result, against);
+        print_table(e, o, &result, against);
     for (size_t i = 0; code <= 1 && e->o.json && i < result.n; i++)
-        print_json(e, &result.rows[i], against);
+        print_json(e, &result.rows[i], against, o->correction);
     aoe_compare_result_free(&result);
     return code;
 }
@@ -301,8 +342,11 @@ static int run_command(int argc, char **argv) {
                  "models on the --test files and the --dev file. For each file and arm, prints the mean and the\n"
                  "standard deviation of the Spearman correlation over the seeds, and the difference between the mean\n"
                  "of the arm and the mean of the baseline arm (--against). The difference is tested with a paired t\n"
-                 "test over the seeds. Means and differences are printed with 95% confidence intervals, computed by\n"
-                 "bootstrap resampling of test pairs and seeds.\n"
+                 "test over the seeds. The more tests a comparison makes, the more often one of them has a low p by\n"
+                 "chance, so the p of all arms on all evaluation files are corrected together (--correction). The\n"
+                 "verdict is better or worse if the corrected p is below 0.05 and the interval excludes 0. Means and\n"
+                 "differences are printed with 95% confidence intervals, computed by bootstrap resampling of test\n"
+                 "pairs and seeds.\n"
                  "The arguments after -- are options of aoe train for all runs; @FILE reads such options from a file.\n"
                  "aoe compare itself sets the seed, the number of threads and the output directory of each run. To\n"
                  "resume an interrupted comparison, run the command again. To extend a comparison, run the command\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Implements aoe_compare, which tests the differences between configurations. It computes a paired t test over the seeds, and
- * bootstrap intervals that resample pairs and seeds.
+ * Implements aoe_compare, which tests the differences between configurations. It computes a paired t test over the seeds,
+ * corrects the p-values of all tests together, and computes bootstrap intervals that resample pairs and seeds.
  */
 #include <math.h>
 #include <string.h>
@@ -125,12 +125,12 @@ static int resample(const comparison *c, size_t a, size_t b, size_t file, size_t
 /* Returns the verdict for a row. A configuration is called better or worse only if the t test and the bootstrap interval agree.
  */
 static aoe_verdict verdict_of(const aoe_compare_row *r) {
-    if (!(r->difference.p < 0.05))
+    if (!(r->p_corrected < 0.05))
         return AOE_VERDICT_INCONCLUSIVE;
     return r->shift.low > 0 ? AOE_VERDICT_BETTER : r->shift.high < 0 ? AOE_VERDICT_WORSE : AOE_VERDICT_INCONCLUSIVE;
 }
 
-/* Computes the statistics and the verdict of the row for r->configuration and r->file. */
+/* Computes the statistics of the row for r->configuration and r->file, except the corrected p-value and the verdict. */
 static int compute_row(const comparison *c, aoe_compare_row *r, aoe_error *err) {
     const size_t a = r->configuration, b = c->o->against;
     const int untrained = c->o->experiment.configurations[a].untrained;
@@ -143,8 +143,23 @@ static int compute_row(const comparison *c, aoe_compare_row *r, aoe_error *err) 
         return code;
     n = paired_scores(c, a, b, r->file);
     aoe_t_test(c->x, c->y, n, &r->difference);
-    code = resample(c, a, b, r->file, n, &r->shift, err);
-    r->verdict = verdict_of(r);
+    return resample(c, a, b, r->file, n, &r->shift, err);
+}
+
+/* Corrects the p-values of all rows together, and sets the verdicts. */
+static int judge_rows(const comparison *c, aoe_compare_result *r, aoe_error *err) {
+    double *p = aoei_malloc_array(r->n, sizeof *p);
+    int code = p ? 0 : aoei_fail_nomem(err, r->n * sizeof *p);
+    for (size_t i = 0; i < r->n && !code; i++)
+        p[i] = r->rows[i].difference.p;
+    if (!code && c->o->correction == AOE_CORRECTION_HOLM)
+        code = aoe_holm(p, r->n, p, err);
+    for (size_t i = 0; i < r->n && !code; i++) {
+        aoe_compare_row *row = &r->rows[i];
+        row->p_corrected = p[i];
+        row->verdict = row->configuration == c->o->against ? AOE_VERDICT_NONE : verdict_of(row);
+    }
+    aoei_free(p);
     return code;
 }
 
@@ -157,8 +172,11 @@ static int fill_rows(const comparison *c, aoe_compare_result *r, aoe_error *err)
     for (size_t f = 0; f < x->n_files && !code; f++) {
         for (size_t a = 0; a < x->n_configurations && !code; a++) {
             aoe_compare_row *row = &r->rows[r->n];
-            *row =
-                (aoe_compare_row){.file = f, .configuration = a, .scores = scores, .n_scores = aoei_experiment_seeds(c->e, a)};
+            *row = (aoe_compare_row){.file = f,
+                                     .configuration = a,
+                                     .scores = scores,
+                                     .n_scores = aoei_experiment_seeds(c->e, a),
+                                     .p_corrected = NAN};
             for (size_t s = 0; s < row->n_scores; s++)
                 scores[s] = score_of(c, a, s, f);
             scores += x->n_seeds;
@@ -166,7 +184,7 @@ static int fill_rows(const comparison *c, aoe_compare_result *r, aoe_error *err)
             r->n += !code;
         }
     }
-    return code;
+    return code ? code : judge_rows(c, r, err);
 }
 
 static int fill_result(const aoe_compare_options *o, const aoei_experiment *e, aoe_compare_result *r, aoe_error *err) {
@@ -200,6 +218,9 @@ int aoe_compare(const aoe_compare_options *o, aoe_compare_result *result, aoe_er
     if (o->against >= x->n_configurations)
         return aoei_fail(err, AOE_EARG, "options.against is %zu, but there are %zu configurations", o->against,
                          x->n_configurations);
+    if (o->correction != AOE_CORRECTION_HOLM && o->correction != AOE_CORRECTION_NONE)
+        return aoei_fail(err, AOE_EARG, "options.correction is %d; use AOE_CORRECTION_HOLM or AOE_CORRECTION_NONE",
+                         (int)o->correction);
     int code = aoei_experiment_create(&e, "compare", x, 1, err);
     if (code)
         return code;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Computes whether differences between runs are significant. The methods are Student's t test over runs, and percentile
- * bootstrap intervals (Efron 1979), which draw runs and pairs of texts. A bootstrap resample is represented by the number of
- * times that each pair is drawn. The values are sorted once. The average ranks of each resample are then computed in one pass
- * over the sorted values. Invariant: the draws of replicate r depend only on the seed, r, the number of pairs and the number of
- * runs. They do not depend on the scores.
+ * Computes whether differences between runs are significant. The methods are Student's t test over runs, the correction of Holm
+ * (1979) for several tests, and percentile bootstrap intervals (Efron 1979), which draw runs and pairs of texts. A bootstrap
+ * resample is represented by the number of times that each pair is drawn. The values are sorted once. The average ranks of each
+ * resample are then computed in one pass over the sorted values. Invariant: the draws of replicate r depend only on the seed,
+ * r, the number of pairs and the number of runs. They do not depend on the scores.
  */
 #include "stats/significance.h"
 
@@ -110,6 +110,39 @@ void aoe_t_test(const double *x, const double *y, size_t n, aoe_t_test_result *r
     else
         result->t = 0.0;
     result->p = aoe_student_t_p(result->t, df);
+}
+
+/* ------------------------------------------------------------ several tests */
+
+int aoe_holm(const double *p, size_t n, double *corrected, aoe_error *err) {
+    AOEI_CHECK(err, p, corrected);
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < 0.0 || p[i] > 1.0)
+            return aoei_fail(err, AOE_EARG, "p[%zu] is %g; a p-value is at least 0 and at most 1", i, p[i]);
+        m += isnan(p[i]) ? 0 : 1;
+    }
+    if (!n)
+        return 0;
+    double *key = aoei_malloc_array(n, sizeof *key);
+    size_t *order = aoei_malloc_array(n, sizeof *order), *scratch = aoei_malloc_array(n, sizeof *scratch);
+    const int code = key && order && scratch ? 0 : aoei_fail_nomem(err, n * sizeof *key);
+    if (!code) {
+        double highest = 0.0;
+        for (size_t i = 0; i < n; i++)
+            key[i] = isnan(p[i]) ? 2.0 : p[i]; /* sorted after all p-values */
+        aoei_argsort(key, n, order, scratch);
+        for (size_t i = 0; i < n; i++) {
+            const size_t k = order[i];
+            if (i < m)
+                highest = fmax(highest, fmin(1.0, (double)(m - i) * key[k]));
+            corrected[k] = i < m ? highest : NAN;
+        }
+    }
+    aoei_free(key);
+    aoei_free(order);
+    aoei_free(scratch);
+    return code;
 }
 
 /* ------------------------------------------------------------------- bootstrap */

@@ -213,6 +213,43 @@ static void failed_runs_are_counted(void **state) {
     free(x.output);
 }
 
+/* The p-values of all evaluation files are corrected together. */
+static void compare_corrects_p(void **state) {
+    (void)state;
+    experiment x;
+    aoe_compare_options o;
+    aoe_compare_result r;
+    aoe_error err = {0};
+    aoe_compare_options_defaults(&o);
+    assert_int_equal(o.correction, AOE_CORRECTION_HOLM);
+    create(&x, "correction", &o.experiment);
+    char *other = tiny_table(test_dir, "other.tsv", 12, 3);
+    aoe_evaluation_file files[2] = {x.dev, x.dev};
+    files[1].path = other;
+    o.experiment.files = files;
+    o.experiment.n_files = 2;
+    o.bootstrap.replicates = 20;
+    assert_int_equal(aoe_compare(&o, &r, &err), 0);
+    assert_int_equal(r.n, 4);
+    const double p[] = {r.rows[1].difference.p, r.rows[3].difference.p};
+    double want[2];
+    assert_false(isnan(p[0]) || isnan(p[1]));
+    assert_int_equal(aoe_holm(p, 2, want, NULL), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(fabs(r.rows[2 * i + 1].p_corrected - want[i]) < 1e-15);
+    aoe_compare_result_free(&r);
+    o.correction = AOE_CORRECTION_NONE;
+    assert_int_equal(aoe_compare(&o, &r, &err), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(fabs(r.rows[2 * i + 1].p_corrected - p[i]) < 1e-15);
+    aoe_compare_result_free(&r);
+    o.correction = (aoe_correction)7;
+    assert_int_equal(aoe_compare(&o, &r, &err), AOE_EARG);
+    assert_string_equal(err.message, "options.correction is 7; use AOE_CORRECTION_HOLM or AOE_CORRECTION_NONE");
+    free(other);
+    free(x.output);
+}
+
 static void compare_tests_differences(void **state) {
     (void)state;
     experiment x;
@@ -237,6 +274,8 @@ static void compare_tests_differences(void **state) {
     assert_true(fabs(r.rows[1].difference.mean - (mean - r.rows[0].scores[0])) < 1e-12);
     assert_true(r.rows[1].shift.low <= r.rows[1].difference.mean && r.rows[1].difference.mean <= r.rows[1].shift.high);
     assert_int_not_equal(r.rows[1].verdict, AOE_VERDICT_NONE);
+    assert_true(isnan(r.rows[0].p_corrected));
+    assert_true(fabs(r.rows[1].p_corrected - r.rows[1].difference.p) < 1e-15); /* one test */
     char *kept = test_path(x.output, "runs/lr=0.01_seed=7/model");
     assert_false(aoei_exists(kept));
     free(kept);
@@ -587,6 +626,7 @@ int main(void) {
         cmocka_unit_test(interrupted_resumes),
         cmocka_unit_test(failed_runs_are_counted),
         cmocka_unit_test(compare_tests_differences),
+        cmocka_unit_test(compare_corrects_p),
         cmocka_unit_test(undefined_scores_are_never_best),
         cmocka_unit_test(equal_scores_prefer_the_first),
         cmocka_unit_test(damaged_records_are_errors),

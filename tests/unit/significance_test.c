@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tags: numbers threads
- * Tests the t test, the incomplete beta function and the bootstrap. The script significance_figures.py in this folder computed
- * the expected values with scipy. The tolerance is 1e-9. Other tests cover cases in which a result is undefined: a single run,
- * equal values, and bootstrap samples whose values are all equal.
+ * Tests the t test, the incomplete beta function, the correction of Holm and the bootstrap. The script significance_figures.py
+ * in this folder computed the expected values, except those of Holm's correction with few tests, with scipy. The tolerance is
+ * 1e-9. Other tests cover cases in which a result is undefined: a single run, equal values, and bootstrap samples whose values
+ * are all equal.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -156,6 +157,21 @@ static const paired_case paired[] = {
      {7.5, 5, 4, 4, 2, 1, 0.5}},
 };
 
+/* A family of tests with two pairs of equal p-values. */
+static const double family[][2] = {
+    /* p, corrected p */
+    {0.0030999999999999999, 0.024799999999999999},
+    {0.047, 0.188},
+    {0.012, 0.072000000000000008},
+    {0.59999999999999998, 0.62},
+    {0.012, 0.072000000000000008},
+    {1.2999999999999999e-05, 0.00012999999999999999},
+    {0.00040000000000000002, 0.0036000000000000003},
+    {0.31, 0.62},
+    {0.0099000000000000008, 0.0693},
+    {0.047, 0.188},
+};
+
 /* An expected confidence interval. */
 typedef struct expected_interval {
     double low, high; /* lower and upper bound */
@@ -223,6 +239,71 @@ static void test_degenerate(void **state) {
     assert_true(r.mean == 0.7 && r.sd == 0.0 && isinf(r.t) && r.t > 0 && r.p == 0.0);
     aoe_t_test(x, nan, 2, &r);
     assert_true(isnan(r.mean) && isnan(r.sd) && isnan(r.p));
+}
+
+static void check_holm(size_t n, const double *p, const double *want) {
+    double got[10];
+    assert_int_equal(aoe_holm(p, n, got, NULL), 0);
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(want[i]))
+            assert_true(isnan(got[i]));
+        else
+            assert_near(got[i], want[i]);
+    }
+}
+
+static void test_holm(void **state) {
+    enum { N = sizeof family / sizeof *family };
+    double p[N], want[N];
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        p[i] = family[i][0];
+        want[i] = family[i][1];
+    }
+    check_holm(N, p, want);
+    assert_int_equal(aoe_holm(p, N, p, NULL), 0); /* in place */
+    for (size_t i = 0; i < N; i++)
+        assert_near(p[i], want[i]);
+    /* 4 x 0.005; 3 x 0.01; 2 x 0.03; 0.04, but at least 0.06 */
+    check_holm(4, (const double[]){0.01, 0.04, 0.03, 0.005}, (const double[]){0.03, 0.06, 0.06, 0.02});
+    /* 3 x 0.5 and 2 x 0.6 are above 1 */
+    check_holm(3, (const double[]){0.5, 0.9, 0.6}, (const double[]){1, 1, 1});
+    check_holm(3, (const double[]){0.02, 0.02, 0.02}, (const double[]){0.06, 0.06, 0.06});
+    check_holm(2, (const double[]){0, 1}, (const double[]){0, 1});
+    check_holm(1, (const double[]){0.03}, (const double[]){0.03});
+}
+
+/* Tests that were not made have no p-value. They do not count. */
+static void test_holm_missing(void **state) {
+    (void)state;
+    check_holm(4, (const double[]){NAN, 0.02, NAN, 0.04}, (const double[]){NAN, 0.04, NAN, 0.04});
+    check_holm(2, (const double[]){0.03, NAN}, (const double[]){0.03, NAN});
+    check_holm(2, (const double[]){NAN, NAN}, (const double[]){NAN, NAN});
+    check_holm(0, (const double[]){0.5}, NULL);
+}
+
+static void test_holm_errors(void **state) {
+    const double negative[] = {0.5, -0.1}, large[] = {1.1};
+    double got[2];
+    aoe_error err;
+    (void)state;
+    assert_int_equal(aoe_holm(negative, 2, got, &err), AOE_EARG);
+    assert_string_equal(err.message, "p[1] is -0.1; a p-value is at least 0 and at most 1");
+    assert_int_equal(aoe_holm(large, 1, got, &err), AOE_EARG);
+    assert_int_equal(aoe_holm(NULL, 1, got, &err), AOE_EARG);
+    assert_int_equal(aoe_holm(large, 1, NULL, &err), AOE_EARG);
+}
+
+static int holm(void *arg) {
+    const double p[] = {0.01, 0.02, NAN};
+    double corrected[3];
+    (void)arg;
+    return aoe_holm(p, 3, corrected, NULL);
+}
+
+static void test_holm_memory(void **state) {
+    (void)state;
+    assert_true(test_alloc_failures(holm, NULL, 0) >= 3);
 }
 
 /* Writes n numbers in [0, 1), some of them equal, to out. significance_figures.py uses the same formula. */
@@ -320,10 +401,18 @@ static void test_bootstrap_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student),          cmocka_unit_test(test_beta),
-        cmocka_unit_test(test_paired),           cmocka_unit_test(test_degenerate),
-        cmocka_unit_test(test_bootstrap),        cmocka_unit_test(test_bootstrap_constant),
-        cmocka_unit_test(test_bootstrap_errors), cmocka_unit_test(test_bootstrap_memory),
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_beta),
+        cmocka_unit_test(test_paired),
+        cmocka_unit_test(test_degenerate),
+        cmocka_unit_test(test_holm),
+        cmocka_unit_test(test_holm_missing),
+        cmocka_unit_test(test_holm_errors),
+        cmocka_unit_test(test_holm_memory),
+        cmocka_unit_test(test_bootstrap),
+        cmocka_unit_test(test_bootstrap_constant),
+        cmocka_unit_test(test_bootstrap_errors),
+        cmocka_unit_test(test_bootstrap_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
