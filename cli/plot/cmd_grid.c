@@ -235,9 +235,9 @@ static int is_pair(const job *j, size_t a, size_t b) {
     return equal;
 }
 
-/* Returns 1 if the scores of a cell are not significantly lower than those of the best cell: if a t test, paired by seed and
- * options, has p >= 0.05, or if there are fewer than two pairs. */
-static int is_close(const job *j, const cell *best, const cell *c) {
+/* Returns the p-value of the t test between a cell and the best cell, paired by seed and options, or NaN if there are fewer
+ * than two pairs. */
+static double p_of(const job *j, const cell *best, const cell *c) {
     double *x = cli_calloc(best->n, sizeof *x), *y = cli_calloc(best->n, sizeof *y);
     size_t n = 0;
     aoe_t_test_result test;
@@ -251,7 +251,23 @@ static int is_close(const job *j, const cell *best, const cell *c) {
     aoe_t_test(x, y, n, &test);
     free(x);
     free(y);
-    return !(test.p < 0.05);
+    return test.p;
+}
+
+/* Finds the cells whose scores are not significantly lower than those of the best cell: the p-value, corrected for the number
+ * of cells that are compared with the best cell, is at least 0.05, or there is no p-value. Returns 0, or 1 after reporting an
+ * error. */
+static int find_close_cells(job *j) {
+    const size_t cells = j->x.n * j->y.n;
+    double *p = cli_calloc(cells, sizeof *p);
+    aoe_error err;
+    for (size_t i = 0; i < cells; i++)
+        p[i] = i != j->best && j->cell[i].n ? p_of(j, &j->cell[j->best], &j->cell[i]) : NAN;
+    const int code = aoe_holm(p, cells, p, &err) ? cli_fail("%s", err.message) : 0;
+    for (size_t i = 0; i < cells; i++)
+        j->cell[i].is_close = i != j->best && j->cell[i].n && !(p[i] < 0.05);
+    free(p);
+    return code;
 }
 
 /* Computes the statistics of a cell. */
@@ -284,8 +300,6 @@ static void fill_cells(job *j) {
         if (j->cell[i].n && (j->best == cells || j->cell[i].test.mean > j->cell[j->best].test.mean))
             j->best = i;
     }
-    for (size_t i = 0; i < cells && j->cell[j->best].n > 1; i++)
-        j->cell[i].is_close = i != j->best && j->cell[i].n && is_close(j, &j->cell[j->best], &j->cell[i]);
 }
 
 /* Returns the mean score of cell i multiplied by j->factor. */
@@ -378,7 +392,7 @@ static void write_script(job *j, double low, double high) {
     cli_gp_string(gp, j->o->plot.title);
     fputs("\nbest = ", gp);
     cli_gp_string(gp, best);
-    fputs(close_cells(j) ? ".\"\\ndashed: not significantly lower (paired t test, p >= 0.05)\"" : "", gp);
+    fputs(close_cells(j) ? ".\"\\ndashed: not significantly lower (paired t test, Holm's correction, p >= 0.05)\"" : "", gp);
     putc('\n', gp);
     const int width = clamp(280 + 80 * (int)j->x.n, 560, 2000);
     cli_picture_begin(&j->picture, width, clamp(160 + 50 * (int)j->y.n, 360, 2000));
@@ -410,7 +424,7 @@ static void report(const job *j) {
         best_text(j, best, sizeof best);
         printf("%s\n", best);
         if (close_cells(j))
-            printf("%zu other cell%s not significantly lower (paired t test, p >= 0.05)\n", close_cells(j),
+            printf("%zu other cell%s not significantly lower (paired t test, Holm's correction, p >= 0.05)\n", close_cells(j),
                    close_cells(j) == 1 ? " is" : "s are");
     }
     const char *x = j->x.value[j->best % j->x.n], *y = j->y.value[j->best / j->x.n];
@@ -432,6 +446,8 @@ static int draw(job *j) {
     if (fill_axis(j, &j->y, option[1]))
         return fail_option(j, option[1]);
     fill_cells(j);
+    if (j->cell[j->best].n > 1 && find_close_cells(j))
+        return 1;
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < j->x.n * j->y.n; i++) {
         if (j->cell[i].n) {
@@ -475,7 +491,8 @@ static int run_command(int argc, char **argv) {
                  "contains results.jsonl. The columns of the heat map are the values of one option (--x), and the rows\n"
                  "are the values of another option (--y). Each cell shows the mean score of all runs with these two\n"
                  "values, and their standard deviation. The best cell is framed. A dashed frame means that the scores\n"
-                 "of a cell are not significantly lower than those of the best cell (paired t test, p >= 0.05).\n",
+                 "of a cell are not significantly lower than those of the best cell (paired t test; p >= 0.05 after\n"
+                 "Holm's correction for the number of cells that are compared with the best cell).\n",
         .examples = "  aoe plot grid search --x w-angle --y w-ibn -o heat\n",
         CLI_GROUPS(groups),
         .min_operands = 1,
