@@ -333,6 +333,18 @@ void cli_select_prompt(cli_model_options *m, const char *name) {
     m->o.prompt_optional = 1;
 }
 
+int cli_select_doc_prompt(cli_model_options *m, const char *doc_prompt) {
+    static const char mark[] = "{text}";
+    const char *at = doc_prompt ? strstr(doc_prompt, mark) : NULL;
+    if (doc_prompt && *doc_prompt && (!at || strstr(at + 1, mark)))
+        return cli_fail("--doc-prompt \"%.80s\" %s; write {text} exactly once, at the position of the text", doc_prompt,
+                        at ? "contains {text} more than once" : "does not contain {text}");
+    m->o.prompt = doc_prompt;
+    m->o.prompt_name = NULL;
+    cli_select_prompt(m, "document");
+    return 0;
+}
+
 void cli_note_prompt(const char *texts, const aoe_model *m) {
     aoe_model_info info;
     aoe_model_get_info(m, &info);

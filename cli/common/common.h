@@ -84,6 +84,10 @@ int cli_open_context(aoe_context **ctx, const cli_general *g); /* opens *ctx; re
  */
 void cli_select_prompt(cli_model_options *m, const char *name);
 
+/* Selects the prompt of the documents: the template doc_prompt of the option --doc-prompt or, if it is NULL, the prompt
+ * "document" of the model directory. Returns 0, or 1 after reporting that the template is not valid. */
+int cli_select_doc_prompt(cli_model_options *m, const char *doc_prompt);
+
 /* Prints a note with the prompt of a model. texts: the texts to which the prompt is added, for example "queries". */
 void cli_note_prompt(const char *texts, const aoe_model *m);
 

@@ -176,10 +176,7 @@ static int open_docs(cli_eval *e, const cli_session *queries) {
     const int has_names = aoe_model_prompt(queries->model, "query") || aoe_model_prompt(queries->model, "document");
     if (!o->doc_prompt && (!o->automatic || !has_names))
         return 0;
-    docs.o.prompt = o->doc_prompt;
-    docs.o.prompt_name = NULL;
-    cli_select_prompt(&docs, "document");
-    if (cli_session_open(&e->docs, &e->general, &docs))
+    if (cli_select_doc_prompt(&docs, o->doc_prompt) || cli_session_open(&e->docs, &e->general, &docs))
         return 1;
     o->r.doc_embedder = e->docs.embedder;
     if (o->automatic && has_names && !o->noted) {

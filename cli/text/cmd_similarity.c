@@ -179,10 +179,7 @@ static int open_models(job *j) {
     const int has_names = aoe_model_prompt(j->queries.model, "query") || aoe_model_prompt(j->queries.model, "document");
     if (!o->doc_prompt && (!automatic || !has_names))
         return 0;
-    docs.o.prompt = o->doc_prompt;
-    docs.o.prompt_name = NULL;
-    cli_select_prompt(&docs, "document");
-    if (cli_session_open(&j->docs, &o->general, &docs))
+    if (cli_select_doc_prompt(&docs, o->doc_prompt) || cli_session_open(&j->docs, &o->general, &docs))
         return 1;
     cli_note_prompt("query", j->queries.model);
     cli_note_prompt("texts", j->docs.model);

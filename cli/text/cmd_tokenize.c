@@ -211,6 +211,8 @@ static int run_tokenize(job *j, const cli_args *args) {
     j->encode.max_length = j->o->encode.max_length;
     j->encode.prompt = j->o->encode.prompt;
     j->encode.no_special_tokens |= j->o->encode.no_special_tokens;
+    if (!code && j->encode.prompt && aoe_tokenizer_encode(j->tokenizer, aoe_text_of(""), &j->encode, &j->ids, &err))
+        code = cli_fail("%s", err.message); /* the prompt is wrong for every text, so the message names no line of a file */
     free(dir);
     if (code)
         return 1;

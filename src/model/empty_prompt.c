@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "modeldir/settings.h"
 #include "tokenizer/encode.h"
+#include "tokenizer/prompt.h"
 #include "tokenizer/tokenizer.h"
 
 /* Returns the number of mask tokens of the template. */
@@ -29,14 +30,15 @@ int aoei_empty_prompt_create(aoei_empty_prompt *p, const aoe_model *m, const cha
             err, AOE_EARG,
             "the vector of a text in a template is the state of [MASK], but the pooling is %s; set options.pooling to mask",
             aoe_pooling_name(m->settings.pooling));
-    if (!prompt || !strstr(prompt, AOEI_PLACEHOLDER))
-        return aoei_fail(err, AOE_EARG, "the template '%s' contains no {text}; add it", prompt ? prompt : "");
+    int code = aoei_template_check("the template", prompt ? prompt : "", err);
+    if (code)
+        return code;
     aoe_encode_options_defaults(&o);
     o.prompt = prompt;
     o.lowercase = m->settings.lowercase;
     o.chat_template = m->settings.chat != NULL;
     /* the template with a text of one word, which is then removed */
-    int code = aoei_tokenizer_encode_marked(m->tokenizer, aoe_text_of("a"), &o, &ids, &before, &after, err);
+    code = aoei_tokenizer_encode_marked(m->tokenizer, aoe_text_of("a"), &o, &ids, &before, &after, err);
     if (code)
         return code;
     p->ids = aoei_malloc_array(before + after + 1, sizeof *p->ids);

@@ -4,6 +4,7 @@
 #include "modeldir/settings_json.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "encoder/arch.h"
@@ -15,6 +16,7 @@
 #include "modeldir/layout.h"
 #include "modeldir/token_module.h"
 #include "modeldir/transformer_module.h"
+#include "tokenizer/prompt.h"
 
 /* largest supported value of "format_version"; version 2 added the key "dense", version 3 the key "modules" and the poolings
  * mean-sqrt-len, weighted-mean and concatenations, version 4 the keys "truncate_dim",
@@ -33,9 +35,17 @@ static int read_prompts(aoei_partial_settings *s, json_t *root, const char *file
         return aoei_fail(err, AOE_EFORMAT, "%s: \"prompts\" is not an object of templates; correct the value", file);
     json_object_foreach(prompts, name, v) {
         const char *text = json_string_value(v);
-        if (!text || strlen(text) != json_string_length(v) || (*text && !strstr(text, AOEI_PLACEHOLDER)))
+        char what[128];
+        if (!text || strlen(text) != json_string_length(v))
             return aoei_fail(err, AOE_EFORMAT, "%s: prompt \"%s\" is not a template with {text}; correct the value", file,
                              name);
+        snprintf(what, sizeof what, "the prompt '%.80s'", name);
+        if (*text && aoei_template_check(what, text, err)) {
+            aoei_error_prefix(err, "%s", file);
+            if (err)
+                err->code = AOE_EFORMAT;
+            return AOE_EFORMAT;
+        }
     }
     s->prompts = json_incref(prompts);
     if (s->prompt)

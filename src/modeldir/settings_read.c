@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "modeldir/sentence_transformers.h"
 #include "modeldir/settings_json.h"
+#include "tokenizer/prompt.h"
 
 /* Checks the options `o` of the caller and sets the settings that the options specify. */
 static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c, const aoe_model_options *o, aoe_error *err) {
@@ -31,9 +32,9 @@ static int apply_options(aoei_partial_settings *s, const aoei_encoder_config *c,
                          o->max_length, max);
     if (o->prompt && o->prompt_name)
         return aoei_fail(err, AOE_EARG, "options.prompt and options.prompt_name are both set; omit one of them");
-    if (o->prompt && *o->prompt && !strstr(o->prompt, AOEI_PLACEHOLDER))
-        return aoei_fail(err, AOE_EARG, "options.prompt '%s' has no {text}; insert {text} at the position of the text",
-                         o->prompt);
+    const int rc = o->prompt && *o->prompt ? aoei_template_check("options.prompt", o->prompt, err) : 0;
+    if (rc)
+        return rc;
     if (o->bidirectional_from != AOE_AUTO && !c->causal)
         return aoei_fail(err, AOE_EARG,
                          "the attention of a %s model is bidirectional in all layers; omit options.bidirectional_from",

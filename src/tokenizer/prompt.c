@@ -12,13 +12,21 @@
 
 static const char marker[] = "{text}";
 
+int aoei_template_check(const char *what, const char *prompt, aoe_error *err) {
+    const char *at = strstr(prompt, marker);
+    if (at && !strstr(at + 1, marker))
+        return 0;
+    return aoei_fail(err, AOE_EARG, "%s \"%.80s\" %s; write {text} exactly once, at the position of the text", what, prompt,
+                     at ? "contains {text} more than once" : "does not contain {text}");
+}
+
 int aoei_prompt_format(aoei_prompted *p, const char *prompt, aoe_text text, aoe_error *err) {
     const size_t marker_len = sizeof marker - 1, len = strlen(prompt);
     *p = (aoei_prompted){0};
     const char *at = strstr(prompt, marker);
-    if (!at || strstr(at + 1, marker))
-        return aoei_fail(err, AOE_EARG, "the prompt \"%.80s\" %s; write {text} exactly once, at the position of the text",
-                         prompt, at ? "contains {text} more than once" : "does not contain {text}");
+    const int rc = aoei_template_check("the prompt", prompt, err);
+    if (rc)
+        return rc;
     size_t bad = aoei_utf8_valid(prompt, len), total;
     if (bad < len)
         return aoei_fail(err, AOE_EFORMAT, "the prompt is not valid UTF-8 at byte %zu; write it as UTF-8", bad);

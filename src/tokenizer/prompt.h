@@ -17,6 +17,10 @@ typedef struct aoei_prompted {
     size_t text_end;
 } aoei_prompted;
 
+/* Checks that the template `prompt` contains {text} exactly once. what: start of the message, for example "options.prompt".
+ * Error: AOE_EARG. */
+int aoei_template_check(const char *what, const char *prompt, aoe_error *err);
+
 /* Replaces {text} in the template `prompt` by the text. There are no escape sequences. Errors: AOE_EARG if the template does
  * not contain {text} exactly once; AOE_EFORMAT if the template is not valid UTF-8; AOE_ENOMEM. */
 int aoei_prompt_format(aoei_prompted *p, const char *prompt, aoe_text text, aoe_error *err);

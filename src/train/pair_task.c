@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/random.h"
 #include "table/labels.h"
+#include "tokenizer/prompt.h"
 #include "train/generator.h"
 #include "train/layer_loss.h"
 #include "train/matryoshka.h"
@@ -98,6 +99,16 @@ void aoe_train_data_defaults(aoe_train_data *d, const char *path) {
     d->ibn_threshold = AOE_AUTO;
 }
 
+/* Checks the prompts of a file. The message names the file, because each file has its own settings. */
+static int check_prompts(const aoe_train_data *d, aoe_error *err) {
+    int code = d->prompt && *d->prompt ? aoei_template_check("the setting prompt", d->prompt, err) : AOE_OK;
+    if (!code && d->doc_prompt && *d->doc_prompt)
+        code = aoei_template_check("the setting doc-prompt", d->doc_prompt, err);
+    if (code)
+        aoei_error_prefix(err, "%s", d->path);
+    return code;
+}
+
 static int check_options(const aoei_method *method, const aoe_train_options *o, aoe_error *err) {
     if (!o || !o->args.model || !o->n_data || !o->args.output)
         return aoei_fail(err, AOE_EARG, "training needs options.model, options.data and options.output");
@@ -109,6 +120,9 @@ static int check_options(const aoei_method *method, const aoe_train_options *o, 
             aoei_error_prefix(err, "%s", o->data[i].path);
             return AOE_EARG;
         }
+        const int code = check_prompts(&o->data[i], err);
+        if (code)
+            return code;
     }
     if (!o->batch_size || !o->accumulate)
         return aoei_fail(err, AOE_EARG, "options.batch_size and options.accumulate must be at least 1");

@@ -88,3 +88,18 @@ printf '{"similarity_fn_name":"dot","truncate_dim":4}' >dot/config_sentence_tran
 "$AOE" similarity -q -m dot --normalize 'the dog' 'a car' 2>&1 >/dev/null
 "$AOE" convert -q dot -o written --dtype f32 --force
 grep 'similarity\|truncate_dim' written/config_sentence_transformers.json written/aoe.json
+# a template must contain {text} exactly once; the message names the option or file that contains the template
+twice='{text} and {text}'
+fails "$AOE" embed -q -m plain --prompt "$twice" texts.txt
+fails "$AOE" similarity -q -m plain --prompt "$twice" 'the dog' 'a car'
+fails "$AOE" similarity -q -m plain --doc-prompt "$twice" 'the dog' --texts texts.txt
+fails "$AOE" eval retrieval -q -m plain beir --doc-prompt 'no text'
+fails "$AOE" tokenize -m plain --prompt "$twice" texts.txt
+fails "$AOE" data mine -q -m plain pairs.tsv --prompt "$twice"
+fails "$AOE" train -q -m plain -d pairs.tsv -o unused --prompt "$twice"
+fails "$AOE" train -q -m plain -d pairs.tsv "prompt=$twice" -o unused
+fails "$AOE" train -q -m plain -d pairs.tsv "doc-prompt=$twice" -o unused
+fails "$AOE" train -q -m plain -d texts.txt -o unused --method promptbert --second-prompt "$twice [MASK]"
+printf '{"format_version":1,"pooling":"last-avg","normalize":false,"prompts":{"default":"%s"}}' "$twice" >suffix/aoe.json
+fails "$AOE" embed -q -m suffix texts.txt
+is_absent unused

@@ -278,7 +278,7 @@ static void checks_the_options(void **state) {
         {{OTHERS, .max_length = 0, .normalize = AOE_AUTO}, AOE_EARG, "options.max_length must be at least 1"},
         {{OTHERS, .prompt = "no place", .max_length = AOE_AUTO, .normalize = AOE_AUTO},
          AOE_EARG,
-         "prompt 'no place' has no {text}"},
+         "options.prompt \"no place\" does not contain {text}"},
         {{OTHERS, .max_length = AOE_AUTO, .normalize = 2}, AOE_EARG, "options.normalize is 2; use 0, 1 or AOE_AUTO"},
         {{OTHERS, .max_length = AOE_AUTO, .normalize = -1}, AOE_EARG, "options.normalize is -1; use 0, 1 or AOE_AUTO"},
 #undef OTHERS

@@ -269,7 +269,7 @@ static void rejects_wrong_options(void **state) {
     r.o.second_prompt = NULL;
     expect_rejected(&r, AOE_EARG, "options.second_prompt");
     r.o.second_prompt = "a [MASK]";
-    expect_rejected(&r, AOE_EARG, "the template 'a [MASK]' contains no {text}");
+    expect_rejected(&r, AOE_EARG, "the template \"a [MASK]\" does not contain {text}");
     r.o.second_prompt = "{text} a";
     expect_rejected(&r, AOE_EARG, "the template '{text} a' contains the mask token of the tokenizer 0 times");
     r.o = valid;
