@@ -66,7 +66,11 @@
                 "scale per row; requires --dtype int8)"                                                                        \
     }
 #define CLI_OPTION_FORCE(target)                                                                                               \
-    { .name = "force", .kind = CLI_FLAG, target, .set = 1, .help = "replace an existing model in the output directory" }
+    {                                                                                                                          \
+        .name = "force", .kind = CLI_FLAG, target, .set = 1,                                                                   \
+        .help = "replace an existing model in the output directory, including its README.md; files of a directory that "       \
+                "contains no model are never replaced"                                                                         \
+    }
 #define CLI_OPTION_LABEL_MAP(target)                                                                                           \
     {                                                                                                                          \
         .name = "label-map", .kind = CLI_TEXT, .value = "LABEL=N,...", target,                                                 \

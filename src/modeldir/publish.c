@@ -246,22 +246,29 @@ int aoei_publish_recover(const aoei_log *log, const char *dir, aoe_error *err) {
     return rc;
 }
 
+/* Returns 1 if the files of a model in dir were written for a model: there are weights, or aoe.json or modules.json, which no
+ * other program uses. The weights can be missing, for example after an interrupted download. */
+static int belongs_to_model(const char *dir) {
+    return aoei_has_weights(dir) || aoei_entry_exists(dir, "aoe.json") || aoei_entry_exists(dir, "modules.json");
+}
+
 int aoei_model_dir_check(const char *dir, int force, aoe_error *err) {
     char **names = NULL, *previous = NULL;
     size_t n = 0;
-    if (force || !aoei_is_dir(dir))
+    const int is_model = belongs_to_model(dir);
+    if (!aoei_is_dir(dir) || (force && is_model))
         return 0;
     int rc = aoei_find_previous_model(&previous, dir, err);
-    if (!rc && previous)
+    if (!rc && previous && !force)
         rc = aoei_fail(
             err, AOE_EEXIST,
             "%s: saving a model was interrupted, and the previous model is in %s; move its files back, or use options.force",
             dir, previous);
-    if (!rc && !(rc = list_model(&names, &n, dir, err)) && n)
+    if (!rc && !previous && !(rc = list_model(&names, &n, dir, err)) && n)
         rc = aoei_fail(
             err, AOE_EEXIST,
-            "%s: the directory already contains %s, which the new model would replace; choose another directory, or use options.force",
-            dir, names[0]);
+            "%s: the directory already contains %s, which the new model would replace; choose another directory, or %s", dir,
+            names[0], is_model ? "use options.force" : "move the file (options.force replaces only models)");
     aoei_list_free(names, n);
     aoei_free(previous);
     return rc;

@@ -22,7 +22,7 @@ int aoei_publish_recover(const aoei_log *log, const char *dir, aoe_error *err);
 int aoei_find_previous_model(char **where, const char *dir, aoe_error *err);
 /* Returns AOE_EEXIST if DIR contains a file or folder that would be replaced if a model were saved in DIR. The message names
  * the first such file. Also returns AOE_EEXIST if DIR contains the previous model of an interrupted save. If force is 1,
- * nothing is checked. */
+ * returns AOE_EEXIST only if DIR contains such a file but no model: a README.md or config.json of the user is not replaced. */
 int aoei_model_dir_check(const char *dir, int force, aoe_error *err);
 /* Returns the path of the staging folder of this process in `dir`, or NULL if out of memory. The caller frees the path with
  * aoei_free. */

@@ -33,8 +33,17 @@ mkdir mine
 echo my notes >mine/README.md
 fails "$AOE" train -q -m model -d data.tsv -o mine
 fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from data.tsv -o mine
-ls mine
+# --force replaces only models, so it does not change a directory without a model
+fails "$AOE" train -q -m model -d data.tsv -o mine --force
+fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from data.tsv -o mine --force
+fails "$AOE" convert -q model -o mine --dtype f32 --force
+ls -A mine
 cat mine/README.md
+cp -r model damaged
+rm damaged/model.safetensors
+echo my notes >damaged/notes.txt
+"$AOE" convert -q model -o damaged --dtype f32 --force
+cat damaged/notes.txt
 mkdir -p half/.staging-999999/old
 cp model/model.safetensors half/.staging-999999/old
 fails "$AOE" init -q --hidden 32 --layers 1 --vocab-from data.tsv -o half

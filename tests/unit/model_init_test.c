@@ -292,11 +292,18 @@ static void needs_force_to_overwrite_files(void **state) {
         snprintf(fragment, sizeof fragment, ": the directory already contains %s, which the new model would replace", names[i]);
         FRAGMENT(err, fragment);
         FRAGMENT(err, to);
+        const int is_model = !strcmp(names[i], "aoe.json") || !strcmp(names[i], "modules.json");
+        FRAGMENT(err, is_model ? "or use options.force" : "or move the file (options.force replaces only models)");
+        if (!is_model) {
+            o.force = 1;
+            assert_int_equal(aoe_init(test_model_context, to, &o, NULL, &err), AOE_EEXIST);
+            o.force = 0;
+        }
         assert_int_equal(test_count_entries(to), 2);
         char *text = test_read(path, NULL);
         assert_string_equal(text, "mine");
         free(text);
-        if (i == 0) {
+        if (is_model) {
             o.force = 1;
             assert_int_equal(aoe_init(test_model_context, to, &o, NULL, NULL), 0);
             assert_true(aoei_is_model_dir(to) && aoei_entry_exists(to, "notes.txt"));
