@@ -143,7 +143,8 @@ static int check_dimension(json_t *config, const char *key, size_t hidden, const
     return rc;
 }
 
-/* Reads and checks the Pooling module in DIR/folder. If the caller has set the pooling, only include_prompt is read. */
+/* Reads and checks the Pooling module in DIR/folder. If the pooling is known from an option or from aoe.json, only
+ * include_prompt is read. If the file is missing, the directory is damaged, and only an option can replace the pooling. */
 static int read_pooling(aoei_partial_settings *s, const char *dir, const char *folder, int averaged, size_t hidden,
                         aoe_error *err) {
     json_t *config = NULL;
@@ -151,7 +152,7 @@ static int read_pooling(aoei_partial_settings *s, const char *dir, const char *f
     modes m = {0};
     const int is_set = s->pooling != AOE_POOLING_AUTO;
     int include_prompt = 1, rc = load_module(&config, &path, dir, folder, err);
-    if (!rc && !config && !is_set)
+    if (!rc && !config && (!is_set || strcmp(s->pooling_from, "option") != 0))
         rc = aoei_fail(err, AOE_EFORMAT, "%s: the file is missing, but modules.json requires it; download the model again",
                        path);
     if (rc || !config || (rc = aoei_json_bool(config, "include_prompt", &include_prompt, path, err)))

@@ -35,6 +35,13 @@ fresh; head -c 100 good/config.json >model/config.json; try
 fresh; sed -i 's/"num_attention_heads": *2/"num_attention_heads": 3/' model/config.json; try
 fresh; rm model/config.json; try
 fresh; rm model/model.safetensors; try
+# The folder of the module Pooling is missing. An option replaces it, and an aoe.json with "pooling" and "normalize".
+fresh; rm -r model/1_Pooling model/aoe.json; try
+printf '{"format_version":1,"pooling":"cls"}' >model/aoe.json; try
+"$AOE" embed -q -m model --pooling cls text.txt >option
+printf '{"format_version":1,"pooling":"cls","normalize":false}' >model/aoe.json
+"$AOE" embed -q -m model text.txt | cmp - option
+rm option
 # damaged tokenizer: truncated, invalid UTF-8, missing. Then a truncated aoe.json.
 fresh; head -c 300 good/tokenizer.json >model/tokenizer.json; try2() { fails "$AOE" embed -q -m model text.txt; }; try2
 fresh; rm model/tokenizer.json; printf 'a\n\377\n' >>model/vocab.txt; try2
