@@ -193,6 +193,7 @@ typedef struct aoe_train_event {
     double trained_score;         /* EVAL, DONE: highest score after a step, without the start model; NaN if there is none */
     size_t trained_step;          /* number of completed steps at trained_score */
     size_t pairs;                 /* START: number of training examples */
+    size_t unused_rows;           /* START: number of rows of the training files that are not used; the log has the reasons */
     size_t examples;              /* STEP: number of examples of the step; the last step of an epoch can have fewer */
     double ibn_threshold;         /* START: threshold in use */
     size_t texts, all_texts;      /* EMBED: number of texts that the teacher has embedded; number of all training texts */

@@ -4,6 +4,7 @@
 #include "table/examples.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -346,18 +347,44 @@ int aoei_examples_load(aoei_examples *e, const char *path, aoe_example_kind kind
     return rc;
 }
 
-int aoei_examples_label_name(char name[AOEI_EXCERPT], const char *path, const aoe_table_options *o, size_t line) {
+/* Opens a file of labeled pairs, which was already read, again for a message. Returns NULL if this is not possible. */
+static aoei_table *reopen_pairs(const char *path, const aoe_table_options *o) {
     struct stat st;
     aoei_table *t;
-    aoei_row row;
-    double number;
-    int rc = 1, found = 0;
     aoe_table_options silent = *o;
     silent.log = NULL;
     if (stat(path, &st) || !S_ISREG(st.st_mode) || aoei_table_open(&t, path, &silent, NULL))
+        return NULL;
+    if (!aoei_columns_select(t, AOE_EXAMPLES_PAIRS, o->columns, NULL))
+        return t;
+    aoei_table_close(t);
+    return NULL;
+}
+
+int aoei_examples_as_positives(char *columns, size_t size, const char *path, const aoe_table_options *o) {
+    static const char *const roles[] = {"query", "positive", "ignore"}; /* of text1, text2 and label */
+    aoei_table *t = reopen_pairs(path, o);
+    size_t at = 0;
+    int ok = t != NULL;
+    for (size_t i = 0; ok && i <= LABEL; i++) {
+        const aoe_text name = aoei_table_selected(t, i);
+        ok = name.len && name.len < size && !memchr(name.data, ',', name.len) && !memchr(name.data, '=', name.len) &&
+             !memchr(name.data, '\'', name.len);
+        const int n = ok ? snprintf(columns + at, size - at, "%s%s=%.*s", i ? "," : "", roles[i], (int)name.len, name.data) : 0;
+        at += (size_t)n;
+        ok = ok && at < size;
+    }
+    aoei_table_close(t);
+    return ok;
+}
+
+int aoei_examples_label_name(char name[AOEI_EXCERPT], const char *path, const aoe_table_options *o, size_t line) {
+    aoei_table *t = reopen_pairs(path, o);
+    aoei_row row;
+    double number;
+    int rc = 1, found = 0;
+    if (!t)
         return 0;
-    if (aoei_columns_select(t, AOE_EXAMPLES_PAIRS, o->columns, NULL))
-        rc = 0;
     while (!found && (rc == 1 || rc == AOEI_BAD_ROW)) {
         rc = aoei_table_next(t, &row, NULL);
         found = rc == 1 && row.line == line;
@@ -385,6 +412,7 @@ void aoei_examples_keep_positives(aoei_examples *e, double threshold) {
         e->label[n++] = 0;
     }
     e->first[n * e->roles] = texts;
+    e->below = e->n - n;
     e->n = n;
     e->n_texts = texts;
     e->kind = AOE_EXAMPLES_POSITIVES;

@@ -31,6 +31,7 @@ typedef struct aoei_examples {
     size_t skipped;     /* number of bad rows that were skipped */
     int ignores_labels; /* 1: plain texts were read from a table of labeled pairs, whose labels are not used */
     size_t dropped;     /* number of rows that were dropped because options.label_map maps their label to "drop" */
+    size_t below;       /* number of labeled pairs that aoei_examples_keep_positives removed */
     int are_classes;    /* 1: the labels seem to be classes of natural language inference (aoei_examples_check_scores) */
     size_t text_capacity, first_capacity, label_capacity, line_capacity; /* allocated elements of the arrays */
     aoei_chunks bytes;                                                   /* bytes of the texts, owned */
@@ -65,6 +66,11 @@ int aoei_examples_check_scores(const aoei_examples *e, aoe_error *err);
  * the label is a name, such as "neutral". Returns 0 if it is a number, if there is no such line, or if the file is not a
  * regular file and therefore cannot be read again. o: options of the table. */
 int aoei_examples_label_name(char name[AOEI_EXCERPT], const char *path, const aoe_table_options *o, size_t line);
+
+/* Sets columns[size] to the value of options.columns that reads the labeled pairs of a file as positives, without their labels,
+ * for messages. Returns 1. Returns 0 if the file cannot be read again, or if a column name is too long or contains a character
+ * of the syntax of this option. */
+int aoei_examples_as_positives(char *columns, size_t size, const char *path, const aoe_table_options *o);
 
 /* Converts labeled pairs to positives: pairs with a label below `threshold` are removed. */
 void aoei_examples_keep_positives(aoei_examples *e, double threshold);

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "loss/classification_objective.h"
 #include "model/extra_layers.h"
+#include "table/examples.h"
 #include "table/labels.h"
 #include "table/texts.h"
 
@@ -121,12 +122,16 @@ static int check_labels(aoei_file_loss *file_loss, const aoe_objective_options *
                         const aoei_dataset *d, aoe_error *err) {
     const aoe_objective_options *g = &file_loss->objective;
     file_loss->threshold = file_loss->objective.ibn_threshold = threshold_of(j, file, d->lowest, d->highest);
-    if (d->lowest == d->highest && (g->w_cosine > 0 || g->w_angle > 0))
+    if (d->lowest == d->highest && (g->w_cosine > 0 || g->w_angle > 0)) {
+        char columns[128];
+        if (!aoei_examples_as_positives(columns, sizeof columns, file->path, &file->table))
+            snprintf(columns, sizeof columns, "query=NAME,positive=NAME,ignore=NAME");
         return aoei_fail(
             err, AOE_EFORMAT,
             "%s: every label is %g, so no pair is more similar than another; add other labels, use the pairs as positives "
-            "(columns query and positive) without this column, or set options.w_cosine and options.w_angle to 0",
-            file->path, d->lowest);
+            "with options.columns '%s', or set options.w_cosine and options.w_angle to 0",
+            file->path, d->lowest, columns);
+    }
     if (g->w_ibn > 0 && d->highest < file_loss->threshold)
         return aoei_fail(
             err, AOE_EARG,

@@ -36,6 +36,7 @@
 #include "train/twin_batch.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_WEIGHT = 10000 };
@@ -167,6 +168,23 @@ static void note_prompts(const aoei_trainer *t, const aoe_train_data *o, aoe_exa
                        o->path, has_query ? query : AOEI_PLACEHOLDER, has_document ? document : AOEI_PLACEHOLDER);
 }
 
+/* Logs how many rows of a file are used, and why the other rows are not. Nothing is logged if all rows are used. threshold:
+ * lowest label of a positive pair. */
+static void log_rows(const aoei_log *log, const aoei_examples *e, double threshold) {
+    const size_t unused = e->below + e->dropped + e->skipped;
+    char reasons[256] = "";
+    if (e->below)
+        snprintf(reasons, sizeof reasons, ": %zu with a label below %.10g (options.ibn_threshold)", e->below, threshold);
+    if (e->dropped)
+        snprintf(reasons + strlen(reasons), sizeof reasons - strlen(reasons), "%s %zu dropped by the label map",
+                 *reasons ? "," : ":", e->dropped);
+    if (e->skipped)
+        snprintf(reasons + strlen(reasons), sizeof reasons - strlen(reasons), "%s %zu bad", *reasons ? "," : ":", e->skipped);
+    if (unused)
+        aoei_log_write(log, AOE_LOG_INFO, "%s: training uses %zu of %zu rows; not used%s", e->name, e->n, e->n + unused,
+                       reasons);
+}
+
 /* Loads the file p->o->data[number]. *e receives its examples, which the caller frees. */
 static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_examples *e, aoe_error *err) {
     const aoe_train_data *o = &p->o->data[number];
@@ -182,6 +200,10 @@ static int load_source(pair_task *p, aoei_trainer *t, size_t number, aoei_exampl
         aoei_labels_log_dropped(&t->ctx->log, o->path, e->dropped,
                                 aoei_method_has_classes(p->method, p->o) ? "classes, for example neutral=2"
                                                                          : "scores, for example neutral=0.5");
+    if (!code) {
+        log_rows(&t->ctx->log, e, p->losses[number].threshold);
+        p->task.unused += e->below + e->dropped + e->skipped;
+    }
     if (!code)
         code = p->task.cross_encoder
                    ? create_joined(&source->data, t->base, e, o->prompt, err)

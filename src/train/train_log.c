@@ -115,6 +115,8 @@ static json_t *event_json(const aoe_train_event *e, const char *metric) {
     bad |= set_real(o, "epoch", e->epoch);
     if (e->kind == AOE_TRAIN_START) {
         bad |= set_integer(o, "pairs", e->pairs);
+        if (e->unused_rows)
+            bad |= set_integer(o, "unused_rows", e->unused_rows);
         bad |= set_real(o, "ibn_threshold", e->ibn_threshold);
         if (metric)
             bad |= json_object_set_new(o, "metric", json_string(metric));

@@ -51,6 +51,7 @@ static aoe_train_event new_event(const aoei_trainer *t, const timer *m, aoe_trai
     e.trained_score = p->has_trained ? p->trained_score : (double)NAN;
     e.trained_step = p->has_trained ? p->trained_step : p->step;
     e.pairs = t->task->examples;
+    e.unused_rows = t->task->unused;
     e.ibn_threshold = t->task->ibn_threshold;
     e.accuracy = (double)NAN;
     return e;
