@@ -104,27 +104,32 @@ static int assign(evaluator *e, const node *target, value v) {
 
 /* Evaluates the arguments of a call. */
 static int evaluate_arguments(evaluator *e, aoei_jinja_arguments *a, const node *first) {
-    size_t n = 0;
+    aoei_jinja_arena *arena = &e->run->arena;
+    aoei_jinja_list items = {.n = 0}, *spread;
     int rc = 0;
     *a = (aoei_jinja_arguments){.n = 0};
-    for (const node *i = first; i; i = i->next)
-        n++;
-    a->item = n ? aoei_jinja_take(&e->run->arena, n * sizeof *a->item) : NULL;
-    if (n && !a->item)
-        return aoei_jinja_fail_limit(e->run);
     for (const node *i = first; i && !rc; i = i->next) {
         value v;
-        rc = evaluate(e, &v, i->kind == AOEI_JINJA_KEYWORD ? i->child[0] : i);
-        if (!rc && i->kind != AOEI_JINJA_KEYWORD)
-            a->item[a->n++] = v;
-        else if (!rc && aoei_jinja_set(&e->run->arena, &a->keywords, aoei_jinja_string(i->text), v))
+        const int is_named = i->kind == AOEI_JINJA_KEYWORD, is_spread = i->kind == AOEI_JINJA_SPREAD;
+        if ((rc = evaluate(e, &v, is_named || is_spread ? i->child[0] : i)))
+            break;
+        if (is_spread && (rc = aoei_jinja_elements(e->run, &spread, &v)))
+            break;
+        int failed = is_named    ? aoei_jinja_set(arena, &a->keywords, aoei_jinja_string(i->text), v)
+                     : is_spread ? 0
+                                 : aoei_jinja_append(arena, &items, v);
+        for (size_t k = 0; is_spread && k < spread->n && !failed; k++)
+            failed = aoei_jinja_append(arena, &items, spread->item[k]);
+        if (failed)
             rc = aoei_jinja_fail_limit(e->run);
     }
+    a->item = items.item;
+    a->n = items.n;
     return rc;
 }
 
-static int evaluate_items(evaluator *e, value *out, const node *first, int is_tuple) {
-    *out = aoei_jinja_new_list(&e->run->arena, is_tuple);
+static int evaluate_items(evaluator *e, value *out, const node *first, aoei_jinja_form form) {
+    *out = aoei_jinja_new_list(&e->run->arena, form);
     if (out->type != AOEI_JINJA_LIST)
         return aoei_jinja_fail_limit(e->run);
     int rc = 0;
@@ -194,7 +199,7 @@ static int evaluate_slice(evaluator *e, value *out, const node *n) {
     if (rc)
         return rc;
     const int is_text = object.type == AOEI_JINJA_STRING;
-    if ((!is_text && object.type != AOEI_JINJA_LIST) || (!is_text && object.as.list->is_iterator))
+    if ((!is_text && object.type != AOEI_JINJA_LIST) || (!is_text && object.as.list->form > AOEI_JINJA_FORM_RANGE))
         return aoei_jinja_fail(e->run, AOE_EFORMAT, "the chat template takes a slice of %s; correct the template",
                                aoei_jinja_type_name(&object));
     if (is_text && (rc = aoei_jinja_work(e->run, object.as.text.len / 64)))
@@ -209,7 +214,7 @@ static int evaluate_slice(evaluator *e, value *out, const node *n) {
     }
     if (is_text)
         return aoei_jinja_fail(e->run, AOE_EUNSUPPORTED, "reversing a string is not supported; change the template");
-    *out = aoei_jinja_new_list(&e->run->arena, object.as.list->is_tuple);
+    *out = aoei_jinja_new_list(&e->run->arena, object.as.list->form);
     for (int64_t i = b[0]; out->type == AOEI_JINJA_LIST && !rc && (b[2] > 0 ? i < b[1] : i > b[1]); i += b[2])
         rc = aoei_jinja_append(&e->run->arena, out->as.list, object.as.list->item[i]);
     return rc || out->type != AOEI_JINJA_LIST ? aoei_jinja_fail_limit(e->run) : 0;
@@ -265,7 +270,7 @@ static int integer_result(int64_t *out, aoe_text operator, int64_t a, int64_t b)
 }
 
 static int add_lists(evaluator *e, value *out, const aoei_jinja_list *a, const aoei_jinja_list *b) {
-    *out = aoei_jinja_new_list(&e->run->arena, a->is_tuple);
+    *out = aoei_jinja_new_list(&e->run->arena, a->form);
     int rc = out->type != AOEI_JINJA_LIST;
     for (size_t i = 0; i < a->n && !rc; i++)
         rc = aoei_jinja_append(&e->run->arena, out->as.list, a->item[i]);
@@ -303,8 +308,8 @@ static int evaluate_binary(evaluator *e, value *out, const node *n) {
         *out = aoei_jinja_string(left);
         return rc;
     }
-    if (plus && a.type == AOEI_JINJA_LIST && b.type == AOEI_JINJA_LIST && a.as.list->is_tuple == b.as.list->is_tuple &&
-        !a.as.list->is_iterator && !b.as.list->is_iterator)
+    if (plus && a.type == AOEI_JINJA_LIST && b.type == AOEI_JINJA_LIST && a.as.list->form == b.as.list->form &&
+        a.as.list->form <= AOEI_JINJA_FORM_TUPLE)
         return add_lists(e, out, a.as.list, b.as.list);
     if (aoei_text_is(n->text, "*") && a.type == AOEI_JINJA_STRING && aoei_jinja_is_integer(&b))
         return repeat(e, out, a.as.text, b.as.integer);
@@ -385,7 +390,7 @@ static int call_range(evaluator *e, value *out, const aoei_jinja_arguments *a) {
                                    aoei_jinja_type_name(&a->item[i]));
         b[a->n == 1 ? 1 : i] = a->item[i].as.integer;
     }
-    *out = aoei_jinja_new_list(&e->run->arena, 0);
+    *out = aoei_jinja_new_list(&e->run->arena, AOEI_JINJA_FORM_RANGE);
     int rc = out->type != AOEI_JINJA_LIST;
     if (!a->n || a->n > 3 || a->keywords.n || !b[2] || b[2] > MAX_RANGE || b[2] < -MAX_RANGE || b[0] > MAX_RANGE ||
         b[0] < -MAX_RANGE || b[1] > MAX_RANGE || b[1] < -MAX_RANGE)
@@ -495,7 +500,8 @@ static int evaluate_node(evaluator *e, value *out, const node *n) {
         return look_up(e, out, n->text);
     case AOEI_JINJA_MAKE_LIST:
     case AOEI_JINJA_MAKE_TUPLE:
-        return evaluate_items(e, out, n->child[0], n->kind == AOEI_JINJA_MAKE_TUPLE);
+        return evaluate_items(e, out, n->child[0],
+                              n->kind == AOEI_JINJA_MAKE_TUPLE ? AOEI_JINJA_FORM_TUPLE : AOEI_JINJA_FORM_LIST);
     case AOEI_JINJA_MAKE_DICT:
         return evaluate_dict(e, out, n->child[0]);
     case AOEI_JINJA_ATTRIBUTE:
@@ -568,7 +574,7 @@ static int set_loop(evaluator *e, value *loop, const aoei_jinja_list *items, siz
 
 /* Removes the items for which the condition of the loop is false. */
 static int filter_items(evaluator *e, const node *n, aoei_jinja_list **items) {
-    const value kept = aoei_jinja_new_list(&e->run->arena, 0);
+    const value kept = aoei_jinja_new_list(&e->run->arena, AOEI_JINJA_FORM_LIST);
     scope inner = {.outer = e->scope}, *const outer = e->scope;
     int rc = kept.type == AOEI_JINJA_LIST ? 0 : aoei_jinja_fail_limit(e->run);
     e->scope = &inner;
@@ -660,6 +666,10 @@ static int execute_one(evaluator *e, const node *n) {
     case AOEI_JINJA_SCOPE:
         rc = capture(e, &text, n->child[0]);
         return rc ? rc : print(e, text);
+    case AOEI_JINJA_UNSUPPORTED:
+        return aoei_jinja_fail(e->run, AOE_EUNSUPPORTED,
+                               "the chat template uses a statement that is not supported, '%.*s'; change the chat template",
+                               (int)n->text.len, n->text.data);
     default:
         e->jump = n->kind == AOEI_JINJA_BREAK ? BREAK : CONTINUE;
         return 0;

@@ -99,7 +99,7 @@ static int append_text(aoei_jinja_run *r, value *list, aoe_text text) {
 /* str.split: separator, maximum number of splits; without a separator, runs of white space separate the parts. */
 static int split(aoei_jinja_run *r, value *out, aoe_text text, const value *separator, int64_t limit) {
     int rc = 0;
-    *out = aoei_jinja_new_list(&r->arena, 0);
+    *out = aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_LIST);
     if (out->type != AOEI_JINJA_LIST)
         return aoei_jinja_fail_limit(r);
     if (!separator || separator->type == AOEI_JINJA_NONE) {
@@ -135,7 +135,7 @@ static int split_right(aoei_jinja_run *r, value *out, aoe_text text, aoe_text ma
     const size_t joined = all.as.list->n - (size_t)limit; /* number of parts at the start that stay together */
     const value *last = &all.as.list->item[joined - 1];
     rest = aoei_jinja_string((aoe_text){text.data, (size_t)(last->as.text.data - text.data) + last->as.text.len});
-    *out = aoei_jinja_new_list(&r->arena, 0);
+    *out = aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_LIST);
     if (out->type != AOEI_JINJA_LIST || aoei_jinja_append(&r->arena, out->as.list, rest))
         return aoei_jinja_fail_limit(r);
     for (size_t i = joined; i < all.as.list->n; i++)
@@ -269,11 +269,11 @@ static int string_method(aoei_jinja_run *r, value *out, aoe_text name, aoe_text 
 
 /* Appends the pairs, the keys or the values of a mapping to a new list. */
 static int list_of(aoei_jinja_run *r, value *out, const aoei_jinja_dict *d, int keys, int values) {
-    *out = aoei_jinja_new_list(&r->arena, 0);
+    *out = aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_VIEW);
     if (out->type != AOEI_JINJA_LIST)
         return aoei_jinja_fail_limit(r);
     for (size_t i = 0; i < d->n; i++) {
-        value pair = keys && values ? aoei_jinja_new_list(&r->arena, 1) : keys ? d->key[i] : d->value[i];
+        value pair = keys && values ? aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_TUPLE) : keys ? d->key[i] : d->value[i];
         if (keys && values &&
             (pair.type != AOEI_JINJA_LIST || aoei_jinja_append(&r->arena, pair.as.list, d->key[i]) ||
              aoei_jinja_append(&r->arena, pair.as.list, d->value[i])))
@@ -326,7 +326,7 @@ static int test_kind(aoe_text name, const value *v) {
                  {"none", t == AOEI_JINJA_NONE},
                  {"string", t == AOEI_JINJA_STRING},
                  {"mapping", t == AOEI_JINJA_DICT},
-                 {"sequence", t == AOEI_JINJA_STRING || (t == AOEI_JINJA_LIST && !v->as.list->is_iterator) ||
+                 {"sequence", t == AOEI_JINJA_STRING || (t == AOEI_JINJA_LIST && v->as.list->form <= AOEI_JINJA_FORM_RANGE) ||
                                   t == AOEI_JINJA_DICT || t == AOEI_JINJA_UNDEFINED},
                  {"iterable", t == AOEI_JINJA_STRING || t == AOEI_JINJA_LIST || t == AOEI_JINJA_DICT ||
                                   t == AOEI_JINJA_UNDEFINED || t == AOEI_JINJA_LOOP},
@@ -398,10 +398,9 @@ int aoei_jinja_test(aoei_jinja_run *r, int *result, aoe_text name, const value *
 
 /* Sets *out to an empty list over which one can iterate once. */
 static int new_iterator(aoei_jinja_run *r, value *out) {
-    *out = aoei_jinja_new_list(&r->arena, 0);
+    *out = aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_ITERATOR);
     if (out->type != AOEI_JINJA_LIST)
         return aoei_jinja_fail_limit(r);
-    out->as.list->is_iterator = 1;
     return 0;
 }
 
@@ -434,6 +433,8 @@ static int select_items(aoei_jinja_run *r, value *out, aoe_text name, const valu
         if (a->item[i].type != AOEI_JINJA_STRING)
             return fail_unsupported(r, "filter", name);
     const arguments rest = {.item = a->n > first + 1 ? a->item + first + 1 : NULL, .n = a->n > first + 1};
+    if (!aoei_jinja_truth(v))
+        return new_iterator(r, out);
     int rc = aoei_jinja_elements(r, &list, v);
     if (rc || (rc = new_iterator(r, out)))
         return rc;
@@ -462,6 +463,8 @@ static int map(aoei_jinja_run *r, value *out, aoe_text name, const value *v, con
     aoei_jinja_list *list;
     if (!by || by->type != AOEI_JINJA_STRING || !only(a, 1, filter ? none : names))
         return fail_unsupported(r, "filter", name);
+    if (!aoei_jinja_truth(v))
+        return new_iterator(r, out);
     int rc = aoei_jinja_elements(r, &list, v);
     if (rc || (rc = new_iterator(r, out)))
         return rc;
@@ -489,7 +492,7 @@ static int length(aoei_jinja_run *r, value *out, const value *v) {
         break;
     case AOEI_JINJA_LIST:
         n = v->as.list->n;
-        if (v->as.list->is_iterator)
+        if (v->as.list->form == AOEI_JINJA_FORM_ITERATOR)
             return aoei_jinja_fail(
                 r, AOE_EFORMAT, "the chat template takes the length of the result of a filter; apply the filter 'list' first");
         break;
@@ -519,10 +522,159 @@ static int sequence_filter(aoei_jinja_run *r, value *out, aoe_text name, const v
         return fail_unsupported(r, "filter", name);
     if ((rc = new_iterator(r, out)))
         return rc;
-    out->as.list->is_iterator = *name.data == 'r';
+    out->as.list->form = *name.data == 'r' ? AOEI_JINJA_FORM_ITERATOR : AOEI_JINJA_FORM_LIST;
     for (size_t i = 0; i < list->n && !rc; i++)
         rc = aoei_jinja_append(&r->arena, out->as.list, list->item[*name.data == 'r' ? list->n - 1 - i : i]);
     return rc ? aoei_jinja_fail_limit(r) : aoei_jinja_work(r, list->n);
+}
+
+/* ------------------------------------------------------------ order of items */
+
+/* Sets *key to the value by which an item is sorted: the attribute `path` of the item, lowercased if it is a string and
+ * `ignores_case` is 1. path: NULL: the item itself. */
+static int sort_key(aoei_jinja_run *r, value *key, const value *item, const value *path, int ignores_case, aoe_text name) {
+    *key = *item;
+    const int rc = path ? attribute_path(r, key, item, path->as.text) : 0;
+    return rc || !ignores_case || key->type != AOEI_JINJA_STRING ? rc : change_case(r, key, key->as.text, 'l', name);
+}
+
+/* Sorts the items by their keys. Equal items keep their order, also if `reverse` is 1. */
+static int sort_items(aoei_jinja_run *r, value *items, value *keys, size_t n, int reverse) {
+    int order, rc = 0;
+    for (size_t i = 1; i < n && !rc; i++)
+        for (size_t k = i; k && !(rc = aoei_jinja_order(r, &order, &keys[k - 1], &keys[k])); k--) {
+            if (reverse ? order >= 0 : order <= 0)
+                break;
+            const value key = keys[k], item = items[k];
+            keys[k] = keys[k - 1];
+            items[k] = items[k - 1];
+            keys[k - 1] = key;
+            items[k - 1] = item;
+        }
+    return rc;
+}
+
+/* Returns 1 if the argument is set and true. */
+static int is_set(const value *argument) {
+    return argument && aoei_jinja_truth(argument);
+}
+
+/* Returns 1 if the argument is missing, none, or the path of an attribute. Sets *path to the path, or to NULL. */
+static int read_path(const value **path, const value *argument) {
+    *path = argument && argument->type != AOEI_JINJA_NONE ? argument : NULL;
+    return !*path ||
+           ((*path)->type == AOEI_JINJA_STRING && aoei_jinja_find((*path)->as.text, aoe_text_of(","), 0) == (size_t)-1);
+}
+
+/* sort(reverse, case_sensitive, attribute) */
+static int sort_filter(aoei_jinja_run *r, value *out, aoe_text name, const value *v, const arguments *a) {
+    static const char *const names[] = {"reverse", "case_sensitive", "attribute", NULL};
+    const value *path;
+    aoei_jinja_list *list;
+    if (!only(a, 3, names) || !read_path(&path, argument(a, 2, "attribute")))
+        return fail_unsupported(r, "filter", name);
+    int rc = aoei_jinja_elements(r, &list, v);
+    if (rc)
+        return rc;
+    *out = aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_LIST);
+    value *keys = aoei_jinja_take(&r->arena, list->n * sizeof *keys);
+    if (out->type != AOEI_JINJA_LIST || !keys)
+        return aoei_jinja_fail_limit(r);
+    for (size_t i = 0; i < list->n && !rc; i++)
+        if (!(rc = sort_key(r, &keys[i], &list->item[i], path, !is_set(argument(a, 1, "case_sensitive")), name)) &&
+            aoei_jinja_append(&r->arena, out->as.list, list->item[i]))
+            rc = aoei_jinja_fail_limit(r);
+    return rc ? rc : sort_items(r, out->as.list->item, keys, out->as.list->n, is_set(argument(a, 0, "reverse")));
+}
+
+/* dictsort(case_sensitive, by, reverse) */
+static int dictsort_filter(aoei_jinja_run *r, value *out, aoe_text name, const value *v, const arguments *a) {
+    static const char *const names[] = {"case_sensitive", "by", "reverse", NULL};
+    const value *by = argument(a, 1, "by");
+    const int by_value = by && by->type == AOEI_JINJA_STRING && aoei_text_is(by->as.text, "value");
+    if (v->type != AOEI_JINJA_DICT || !only(a, 3, names) ||
+        (by && !by_value && (by->type != AOEI_JINJA_STRING || !aoei_text_is(by->as.text, "key"))))
+        return fail_unsupported(r, "filter", name);
+    const aoei_jinja_dict *d = v->as.dict;
+    value *keys = aoei_jinja_take(&r->arena, d->n * sizeof *keys);
+    int rc = keys ? list_of(r, out, d, 1, 1) : aoei_jinja_fail_limit(r);
+    for (size_t i = 0; i < d->n && !rc; i++)
+        rc = sort_key(r, &keys[i], by_value ? &d->value[i] : &d->key[i], NULL, !is_set(argument(a, 0, "case_sensitive")), name);
+    if (rc)
+        return rc;
+    out->as.list->form = AOEI_JINJA_FORM_LIST;
+    return sort_items(r, out->as.list->item, keys, d->n, is_set(argument(a, 2, "reverse")));
+}
+
+/* unique(case_sensitive, attribute) */
+static int unique_filter(aoei_jinja_run *r, value *out, aoe_text name, const value *v, const arguments *a) {
+    static const char *const names[] = {"case_sensitive", "attribute", NULL};
+    const value *path;
+    aoei_jinja_list *list;
+    if (!only(a, 2, names) || !read_path(&path, argument(a, 1, "attribute")))
+        return fail_unsupported(r, "filter", name);
+    int rc = aoei_jinja_elements(r, &list, v);
+    const value seen = aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_LIST);
+    if (rc || (rc = new_iterator(r, out)))
+        return rc;
+    if (seen.type != AOEI_JINJA_LIST)
+        return aoei_jinja_fail_limit(r);
+    for (size_t i = 0; i < list->n && !rc; i++) {
+        value key;
+        int found = 0;
+        if ((rc = sort_key(r, &key, &list->item[i], path, !is_set(argument(a, 0, "case_sensitive")), name)) ||
+            (rc = aoei_jinja_check_key(r, &key)) || (rc = aoei_jinja_contains(r, &found, &seen, &key)))
+            break;
+        if (!found &&
+            (aoei_jinja_append(&r->arena, seen.as.list, key) || aoei_jinja_append(&r->arena, out->as.list, list->item[i])))
+            rc = aoei_jinja_fail_limit(r);
+    }
+    return rc;
+}
+
+/* int(default) of integers, and of strings that are decimal integers or contain no digit. */
+static int int_filter(aoei_jinja_run *r, value *out, aoe_text name, const value *v, const arguments *a) {
+    static const char *const names[] = {"default", NULL};
+    const value *missing = argument(a, 0, "default");
+    const aoe_text text = v->type == AOEI_JINJA_STRING ? aoei_jinja_strip(v->as.text, 3) : aoe_text_of("");
+    size_t digits = 0, others = 0;
+    int64_t n = 0;
+    if (!only(a, 1, names) || v->type == AOEI_JINJA_FLOAT || v->type == AOEI_JINJA_UNDEFINED)
+        return fail_unsupported(r, "filter", name);
+    *out = missing ? *missing : aoei_jinja_int(0);
+    if (aoei_jinja_is_integer(v))
+        *out = aoei_jinja_int(v->as.integer);
+    for (size_t i = 0; i < text.len; i++) {
+        const char c = text.data[i];
+        if (c < 0)
+            return fail_unsupported(r, "filter", name);
+        if (c >= '0' && c <= '9') {
+            digits++;
+            n = n < INT64_MAX / 100 ? 10 * n + (c - '0') : INT64_MAX;
+        } else {
+            others += i > 0 || (c != '-' && c != '+');
+        }
+    }
+    if (digits && (others || n == INT64_MAX))
+        return fail_unsupported(r, "filter", name);
+    if (digits)
+        *out = aoei_jinja_int(*text.data == '-' ? -n : n);
+    return 0;
+}
+
+/* tojson(ensure_ascii, indent) */
+static int json_filter(aoei_jinja_run *r, value *out, aoe_text name, const value *v, const arguments *a) {
+    static const char *const names[] = {"ensure_ascii", "indent", NULL};
+    const value *indent = argument(a, 1, "indent");
+    const int is_indented = indent && indent->type != AOEI_JINJA_NONE;
+    aoe_text text;
+    if (!only(a, 2, names) ||
+        (is_indented && (indent->type != AOEI_JINJA_INT || indent->as.integer < 0 || indent->as.integer > 16)))
+        return fail_unsupported(r, "filter", name);
+    const aoei_jinja_json form = {.ascii = is_set(argument(a, 0, "ensure_ascii")),
+                                  .indent = is_indented ? (int)indent->as.integer : -1};
+    const int rc = aoei_jinja_to_json(r, &text, v, &form);
+    return rc ? rc : set_text(out, text);
 }
 
 /* The filters of strings. Other values are converted to strings first. */
@@ -575,26 +727,30 @@ int aoei_jinja_filter(aoei_jinja_run *r, value *out, aoe_text name, const value 
     static const char *const sequences[] = {"first", "last", "list", "reverse"}, *const selections[] = {"select", "reject",
                                                                                                         "selectattr",
                                                                                                         "rejectattr"};
+    static const struct {
+        const char *name;
+        int (*filter)(aoei_jinja_run *, value *, aoe_text, const value *, const arguments *);
+    } with_arguments[] = {{"default", default_filter},
+                          {"d", default_filter},
+                          {"tojson", json_filter},
+                          {"join", join_filter},
+                          {"map", map},
+                          {"sort", sort_filter},
+                          {"unique", unique_filter},
+                          {"dictsort", dictsort_filter},
+                          {"int", int_filter}};
     const int rc = aoei_jinja_work(r, 1);
-    aoe_text text;
     if (rc)
         return rc;
-    if (aoei_text_is(name, "default") || aoei_text_is(name, "d"))
-        return default_filter(r, out, name, v, a);
     if ((aoei_text_is(name, "length") || aoei_text_is(name, "count")) && no_arguments(a))
         return length(r, out, v);
-    if (aoei_text_is(name, "tojson") && no_arguments(a)) {
-        const int failed = aoei_jinja_to_json(r, &text, v);
-        return failed ? failed : set_text(out, text);
-    }
-    if (aoei_text_is(name, "join"))
-        return join_filter(r, out, name, v, a);
-    if (aoei_text_is(name, "map"))
-        return map(r, out, name, v, a);
+    for (size_t i = 0; i < sizeof with_arguments / sizeof *with_arguments; i++)
+        if (aoei_text_is(name, with_arguments[i].name))
+            return with_arguments[i].filter(r, out, name, v, a);
     if (aoei_text_is(name, "items") && no_arguments(a) && v->type == AOEI_JINJA_DICT) {
         const int failed = list_of(r, out, v->as.dict, 1, 1);
         if (!failed)
-            out->as.list->is_iterator = 1;
+            out->as.list->form = AOEI_JINJA_FORM_ITERATOR;
         return failed;
     }
     for (size_t i = 0; i < 4; i++) {

@@ -124,8 +124,12 @@ static node *parse_arguments(parser *p) {
             expect(p, ",");
         if (accept(p, ")"))
             break;
-        if (is_operator(p, "*") || is_operator(p, "**"))
-            return fail(p, AOE_EUNSUPPORTED, "a list of arguments with * is not supported", (aoe_text){0});
+        if (is_operator(p, "**"))
+            return fail(p, AOE_EUNSUPPORTED, "arguments with ** are not supported", (aoe_text){0});
+        if (accept(p, "*")) {
+            append(&tail, make(p, AOEI_JINJA_SPREAD, parse_expression(p), NULL));
+            continue;
+        }
         const aoei_jinja_token *next = p->token->type == AOEI_JINJA_NAME ? p->token + 1 : p->token;
         if (next != p->token && next->type == AOEI_JINJA_OPERATOR && aoei_text_is(next->text, "=")) {
             const aoe_text key = take_name(p);
@@ -563,6 +567,15 @@ static node *parse_jump(parser *p, aoei_jinja_kind kind) {
     return n;
 }
 
+/* Parses {% call %}. Templates use it for tools, so it is an error only if it is executed. */
+static node *parse_call_block(parser *p) {
+    if (accept(p, "("))
+        (void)parse_arguments(p);
+    (void)parse_expression(p);
+    (void)parse_block(p, "endcall");
+    return make_named(p, AOEI_JINJA_UNSUPPORTED, aoe_text_of("call"), NULL, NULL);
+}
+
 /* Parses the statement of a tag, whose first word is the next token. */
 static node *parse_statement(parser *p) {
     node *n = NULL;
@@ -578,6 +591,8 @@ static node *parse_statement(parser *p) {
         n = parse_macro(p);
     else if (accept(p, "generation"))
         n = make(p, AOEI_JINJA_SCOPE, parse_block(p, "endgeneration"), NULL);
+    else if (accept(p, "call"))
+        n = parse_call_block(p);
     else if (accept(p, "break"))
         n = parse_jump(p, AOEI_JINJA_BREAK);
     else if (accept(p, "continue"))

@@ -20,6 +20,7 @@ typedef enum aoei_jinja_kind {
     AOEI_JINJA_SCOPE,      /* {% generation %}: statements */
     AOEI_JINJA_BREAK,
     AOEI_JINJA_CONTINUE,
+    AOEI_JINJA_UNSUPPORTED, /* a statement with the name `text`, which is an error if it is executed */
     /* expressions */
     AOEI_JINJA_CONSTANT,  /* `value` */
     AOEI_JINJA_VARIABLE,  /* `text` */
@@ -31,6 +32,7 @@ typedef enum aoei_jinja_kind {
     AOEI_JINJA_SLICE,     /* object, first, end, step; each of the last three may be NULL */
     AOEI_JINJA_CALL,      /* function, arguments */
     AOEI_JINJA_KEYWORD,   /* argument `text`: value */
+    AOEI_JINJA_SPREAD,    /* sequence whose elements are arguments, as in f(*x) */
     AOEI_JINJA_FILTER,    /* value, arguments; name `text` */
     AOEI_JINJA_TEST,      /* value, arguments; name `text` */
     AOEI_JINJA_NOT,

@@ -8,7 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <utf8proc.h>
+
 #include "base/error.h"
+#include "base/utf8.h"
+
+enum { MAX_PRINT_DEPTH = 60 };
 
 typedef aoei_jinja_value value;
 
@@ -69,8 +74,9 @@ static int fail_type(aoei_jinja_run *r, const char *what, const value *v) {
 static int check_key(aoei_jinja_run *r, const value *v, int depth) {
     if (depth > 60)
         return aoei_jinja_fail_limit(r);
-    const int is_list = v->type == AOEI_JINJA_LIST && !v->as.list->is_iterator;
-    if (v->type == AOEI_JINJA_DICT || (is_list && !v->as.list->is_tuple))
+    const int is_list =
+        v->type == AOEI_JINJA_LIST && v->as.list->form != AOEI_JINJA_FORM_ITERATOR && v->as.list->form != AOEI_JINJA_FORM_RANGE;
+    if (v->type == AOEI_JINJA_DICT || (is_list && v->as.list->form != AOEI_JINJA_FORM_TUPLE))
         return fail_type(r, "searches the keys of a mapping for", v);
     for (size_t i = 0; is_list && i < v->as.list->n && !r->rc; i++)
         if (!aoei_jinja_work(r, 1))
@@ -82,7 +88,8 @@ int aoei_jinja_check_key(aoei_jinja_run *r, const value *v) {
     return check_key(r, v, 0);
 }
 
-int aoei_jinja_to_text(aoei_jinja_run *r, aoe_text *out, const value *v) {
+/* Sets *out to str(v) of a value that is no list and no mapping. */
+static int scalar_text(aoei_jinja_run *r, aoe_text *out, const value *v) {
     char digits[32];
     switch (v->type) {
     case AOEI_JINJA_UNDEFINED:
@@ -103,7 +110,7 @@ int aoei_jinja_to_text(aoei_jinja_run *r, aoe_text *out, const value *v) {
         return out->data ? 0 : aoei_jinja_fail_limit(r);
     default:
         return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
-                               "the chat template prints %s, which is not supported; print the strings that it contains",
+                               "the chat template prints %s, which is not supported; change the chat template",
                                aoei_jinja_type_name(v));
     }
 }
@@ -112,13 +119,22 @@ static void put(aoei_buffer *b, aoe_text text) {
     aoei_buffer_append(b, text.data, text.len);
 }
 
-/* Appends a string as json.dumps writes it with ensure_ascii=False. */
-static void put_json_string(aoei_buffer *b, aoe_text text) {
+/* Appends a string as json.dumps writes it. ascii: 1: other characters are written as escape sequences. */
+static void put_json_string(aoei_buffer *b, aoe_text text, int ascii) {
     static const char plain[] = "\"\\\n\r\t\b\f", letter[] = "\"\\nrtbf";
     aoei_buffer_putc(b, '"');
     for (size_t i = 0; i < text.len; i++) {
         const unsigned char c = (unsigned char)text.data[i];
         const char *found = c ? strchr(plain, c) : NULL;
+        uint32_t cp = c;
+        if (ascii && c >= 0x7f) {
+            const size_t len = aoei_utf8_decode(text.data + i, text.len - i, &cp);
+            if (cp > 0xffff)
+                aoei_buffer_printf(b, "\\u%04x", (unsigned)(0xd800 + ((cp - 0x10000) >> 10)));
+            aoei_buffer_printf(b, "\\u%04x", (unsigned)(cp > 0xffff ? 0xdc00 + ((cp - 0x10000) & 0x3ff) : cp));
+            i += len ? len - 1 : 0;
+            continue;
+        }
         if (found) {
             aoei_buffer_putc(b, '\\');
             aoei_buffer_putc(b, letter[found - plain]);
@@ -131,12 +147,22 @@ static void put_json_string(aoei_buffer *b, aoe_text text) {
     aoei_buffer_putc(b, '"');
 }
 
-static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth) {
+/* Appends the white space before an item or the end of a JSON list or object. */
+static void put_indent(aoei_buffer *b, const aoei_jinja_json *form, int depth) {
+    if (form->indent >= 0)
+        aoei_buffer_printf(b, "\n%*s", form->indent * depth, "");
+}
+
+/* Appends the start of item i of a JSON list or object. */
+static void put_start(aoei_buffer *b, const aoei_jinja_json *form, char open, size_t i, int depth) {
+    put(b, i ? aoe_text_of(form->indent >= 0 ? "," : ", ") : (aoe_text){&open, 1});
+    put_indent(b, form, depth);
+}
+
+static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, const aoei_jinja_json *form, int depth) {
     aoe_text text;
-    int rc = aoei_jinja_work(r, 1);
-    if (!rc && v->type == AOEI_JINJA_STRING)
-        rc = aoei_jinja_work(r, v->as.text.len / 64);
-    if (rc || b->len > r->arena.limit || depth > 60)
+    int rc = aoei_jinja_work(r, 1 + (v->type == AOEI_JINJA_STRING ? v->as.text.len / 64 : 0));
+    if (rc || b->len > r->arena.limit || depth > MAX_PRINT_DEPTH)
         return rc ? rc : aoei_jinja_fail_limit(r);
     switch (v->type) {
     case AOEI_JINJA_NONE:
@@ -146,20 +172,22 @@ static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth
         put(b, aoe_text_of(v->as.integer ? "true" : "false"));
         return 0;
     case AOEI_JINJA_STRING:
-        put_json_string(b, v->as.text);
+        put_json_string(b, v->as.text, form->ascii);
         return 0;
     case AOEI_JINJA_INT:
-        rc = aoei_jinja_to_text(r, &text, v);
+        rc = scalar_text(r, &text, v);
         if (!rc)
             put(b, text);
         return rc;
     case AOEI_JINJA_LIST:
-        if (v->as.list->is_iterator)
+        if (v->as.list->form > AOEI_JINJA_FORM_TUPLE)
             return fail_type(r, "writes JSON of", v);
         for (size_t i = 0; i < v->as.list->n && !rc; i++) {
-            put(b, aoe_text_of(i ? ", " : "["));
-            rc = put_json(r, b, &v->as.list->item[i], depth + 1);
+            put_start(b, form, '[', i, depth + 1);
+            rc = put_json(r, b, &v->as.list->item[i], form, depth + 1);
         }
+        if (v->as.list->n)
+            put_indent(b, form, depth);
         put(b, aoe_text_of(v->as.list->n ? "]" : "[]"));
         return rc;
     case AOEI_JINJA_DICT:
@@ -168,11 +196,13 @@ static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth
                 return fail_type(r, "writes JSON with the key", &v->as.dict->key[i]);
             if ((rc = aoei_jinja_work(r, v->as.dict->key[i].as.text.len / 64)))
                 return rc;
-            put(b, aoe_text_of(i ? ", " : "{"));
-            put_json_string(b, v->as.dict->key[i].as.text);
+            put_start(b, form, '{', i, depth + 1);
+            put_json_string(b, v->as.dict->key[i].as.text, form->ascii);
             put(b, aoe_text_of(": "));
-            rc = put_json(r, b, &v->as.dict->value[i], depth + 1);
+            rc = put_json(r, b, &v->as.dict->value[i], form, depth + 1);
         }
+        if (v->as.dict->n)
+            put_indent(b, form, depth);
         put(b, aoe_text_of(v->as.dict->n ? "}" : "{}"));
         return rc;
     case AOEI_JINJA_FLOAT:
@@ -183,6 +213,81 @@ static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth
     }
 }
 
+/* Returns 1 if str.isprintable of Python is true for the code point. */
+static int is_printable(uint32_t cp) {
+    switch (utf8proc_category((utf8proc_int32_t)cp)) {
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+        return 0;
+    case UTF8PROC_CATEGORY_ZS:
+        return cp == ' ';
+    default:
+        return 1;
+    }
+}
+
+/* Appends repr(text) of Python. */
+static void put_repr_string(aoei_buffer *b, aoe_text text) {
+    const int has_single = text.len && memchr(text.data, '\'', text.len),
+              has_double = text.len && memchr(text.data, '"', text.len);
+    const char quote = has_single && !has_double ? '"' : '\'';
+    aoei_buffer_putc(b, quote);
+    for (size_t i = 0, len; i < text.len; i += len) {
+        const char c = text.data[i];
+        uint32_t cp = 0xFFFD;
+        len = aoei_utf8_decode(text.data + i, text.len - i, &cp);
+        len += !len;
+        if (c == quote || c == '\\')
+            aoei_buffer_printf(b, "\\%c", c);
+        else if (c == '\n' || c == '\r' || c == '\t')
+            aoei_buffer_printf(b, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
+        else if (is_printable(cp))
+            aoei_buffer_append(b, text.data + i, len);
+        else if (cp <= 0xff)
+            aoei_buffer_printf(b, "\\x%02x", (unsigned)cp);
+        else
+            aoei_buffer_printf(b, cp <= 0xffff ? "\\u%04x" : "\\U%08x", (unsigned)cp);
+    }
+    aoei_buffer_putc(b, quote);
+}
+
+static int put_repr(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth) {
+    aoe_text text;
+    int rc = aoei_jinja_work(r, 1 + (v->type == AOEI_JINJA_STRING ? v->as.text.len / 16 : 0));
+    if (rc || b->len > r->arena.limit || depth > MAX_PRINT_DEPTH)
+        return rc ? rc : aoei_jinja_fail_limit(r);
+    if (v->type == AOEI_JINJA_STRING) {
+        put_repr_string(b, v->as.text);
+    } else if (v->type == AOEI_JINJA_UNDEFINED) {
+        put(b, aoe_text_of("Undefined"));
+    } else if (v->type == AOEI_JINJA_LIST && v->as.list->form <= AOEI_JINJA_FORM_TUPLE) {
+        const int is_tuple = v->as.list->form == AOEI_JINJA_FORM_TUPLE;
+        put(b, aoe_text_of(is_tuple ? "(" : "["));
+        for (size_t i = 0; i < v->as.list->n && !rc; i++) {
+            put(b, aoe_text_of(i ? ", " : ""));
+            rc = put_repr(r, b, &v->as.list->item[i], depth + 1);
+        }
+        put(b, aoe_text_of(!is_tuple ? "]" : v->as.list->n == 1 ? ",)" : ")"));
+    } else if (v->type == AOEI_JINJA_DICT) {
+        put(b, aoe_text_of("{"));
+        for (size_t i = 0; i < v->as.dict->n && !rc; i++) {
+            put(b, aoe_text_of(i ? ", " : ""));
+            rc = put_repr(r, b, &v->as.dict->key[i], depth + 1);
+            put(b, aoe_text_of(": "));
+            rc = rc ? rc : put_repr(r, b, &v->as.dict->value[i], depth + 1);
+        }
+        put(b, aoe_text_of("}"));
+    } else if (!(rc = scalar_text(r, &text, v))) {
+        put(b, text);
+    }
+    return rc;
+}
+
 int aoei_jinja_take_buffer(aoei_jinja_run *r, aoe_text *out, aoei_buffer *b) {
     r->arena.no_memory |= b->failed;
     *out = b->failed ? (aoe_text){0} : aoei_jinja_copy(&r->arena, (aoe_text){b->data, b->len});
@@ -190,9 +295,19 @@ int aoei_jinja_take_buffer(aoei_jinja_run *r, aoe_text *out, aoei_buffer *b) {
     return out->data ? 0 : aoei_jinja_fail_limit(r);
 }
 
-int aoei_jinja_to_json(aoei_jinja_run *r, aoe_text *out, const value *v) {
+int aoei_jinja_to_text(aoei_jinja_run *r, aoe_text *out, const value *v) {
     aoei_buffer b = {0};
-    int rc = put_json(r, &b, v, 0);
+    if (v->type != AOEI_JINJA_LIST && v->type != AOEI_JINJA_DICT)
+        return scalar_text(r, out, v);
+    const int rc = put_repr(r, &b, v, 0);
+    if (rc)
+        aoei_buffer_free(&b);
+    return rc ? rc : aoei_jinja_take_buffer(r, out, &b);
+}
+
+int aoei_jinja_to_json(aoei_jinja_run *r, aoe_text *out, const value *v, const aoei_jinja_json *form) {
+    aoei_buffer b = {0};
+    const int rc = put_json(r, &b, v, form, 0);
     if (rc)
         aoei_buffer_free(&b);
     return rc ? rc : aoei_jinja_take_buffer(r, out, &b);
@@ -290,9 +405,9 @@ int aoei_jinja_item(aoei_jinja_run *r, value *out, const value *v, const value *
     size_t at;
     if (v->type == AOEI_JINJA_UNDEFINED)
         return fail_type(r, "", v);
-    if (v->type == AOEI_JINJA_LIST && v->as.list->is_iterator)
-        return aoei_jinja_fail(r, AOE_EUNSUPPORTED,
-                               "an index of the result of a filter is not supported; apply the filter 'list' first");
+    if (v->type == AOEI_JINJA_LIST && v->as.list->form > AOEI_JINJA_FORM_RANGE)
+        return aoei_jinja_fail(r, AOE_EUNSUPPORTED, "an index of %s is not supported; apply the filter 'list' first",
+                               aoei_jinja_type_name(v));
     if (v->type == AOEI_JINJA_DICT) {
         if (aoei_jinja_work_key(r, v->as.dict, index))
             return r->rc;
@@ -331,13 +446,13 @@ int aoei_jinja_elements(aoei_jinja_run *r, aoei_jinja_list **out, const value *v
             return aoei_jinja_fail(
                 r, AOE_EUNSUPPORTED,
                 "iterating twice over the result of a filter is not supported; apply the filter 'list' first");
-        if (v->as.list->is_iterator) /* lists of the shared variables are never written */
+        if (v->as.list->form == AOEI_JINJA_FORM_ITERATOR) /* lists of the shared variables are never written */
             v->as.list->is_used = 1;
         return 0;
     }
     if (v->type != AOEI_JINJA_UNDEFINED && v->type != AOEI_JINJA_STRING && v->type != AOEI_JINJA_DICT)
         return fail_type(r, "iterates over", v);
-    const value list = aoei_jinja_new_list(&r->arena, 0);
+    const value list = aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_LIST);
     if (list.type != AOEI_JINJA_LIST)
         return aoei_jinja_fail_limit(r);
     *out = list.as.list;

@@ -25,6 +25,12 @@ typedef struct aoei_jinja_arguments {
     aoei_jinja_dict keywords;
 } aoei_jinja_arguments;
 
+/* The format of a JSON text. */
+typedef struct aoei_jinja_json {
+    int ascii;  /* 1: characters that are not ASCII are written as escape sequences */
+    int indent; /* number of spaces per level; -1: the text is one line */
+} aoei_jinja_json;
+
 /* Records the first error of a rendering: what happened, and what to do. The message gets the name of the template and the line
  * as a prefix. code: AOE_EUNSUPPORTED for what aoe does not support, AOE_EFORMAT for what transformers also rejects. Returns
  * the code of the first error. */
@@ -44,10 +50,10 @@ int aoei_jinja_check_key(aoei_jinja_run *r, const aoei_jinja_value *v);
 /* Sets *result to 1 if the values are equal in Python. */
 int aoei_jinja_compare(aoei_jinja_run *r, int *result, const aoei_jinja_value *a, const aoei_jinja_value *b);
 
-/* Sets *out to str(v) of Python. Lists and mappings are not supported. */
+/* Sets *out to str(v) of Python. Numbers with a fraction, ranges and iterators are not supported. */
 int aoei_jinja_to_text(aoei_jinja_run *r, aoe_text *out, const aoei_jinja_value *v);
 /* Sets *out to the JSON text of v, as the filter tojson of transformers writes it. */
-int aoei_jinja_to_json(aoei_jinja_run *r, aoe_text *out, const aoei_jinja_value *v);
+int aoei_jinja_to_json(aoei_jinja_run *r, aoe_text *out, const aoei_jinja_value *v, const aoei_jinja_json *form);
 /* Sets *out to the concatenation of two strings. */
 int aoei_jinja_join(aoei_jinja_run *r, aoe_text *out, aoe_text a, aoe_text b);
 /* Moves the contents of the buffer to the arena and frees the buffer. */

@@ -66,11 +66,11 @@ aoei_jinja_value aoei_jinja_int(int64_t value) {
     return (aoei_jinja_value){.type = AOEI_JINJA_INT, .as.integer = value};
 }
 
-aoei_jinja_value aoei_jinja_new_list(aoei_jinja_arena *a, int is_tuple) {
+aoei_jinja_value aoei_jinja_new_list(aoei_jinja_arena *a, aoei_jinja_form form) {
     aoei_jinja_list *l = aoei_jinja_take(a, sizeof *l);
     if (!l)
         return (aoei_jinja_value){.type = AOEI_JINJA_UNDEFINED};
-    l->is_tuple = is_tuple;
+    l->form = form;
     return (aoei_jinja_value){.type = AOEI_JINJA_LIST, .as.list = l};
 }
 
@@ -157,7 +157,7 @@ static int of_json(aoei_jinja_arena *a, aoei_jinja_value *out, const json_t *v, 
         return AOE_ENOMEM;
     if (!json_is_array(v) && !json_is_object(v))
         return 0;
-    *out = json_is_array(v) ? aoei_jinja_new_list(a, 0) : aoei_jinja_new_dict(a, AOEI_JINJA_DICT);
+    *out = json_is_array(v) ? aoei_jinja_new_list(a, AOEI_JINJA_FORM_LIST) : aoei_jinja_new_dict(a, AOEI_JINJA_DICT);
     if (out->type == AOEI_JINJA_UNDEFINED || depth == DEPTH)
         return AOE_ENOMEM;
     for (size_t i = 0; i < json_array_size(v) && !rc; i++)
@@ -190,7 +190,7 @@ int aoei_jinja_truth(const aoei_jinja_value *v) {
     case AOEI_JINJA_STRING:
         return v->as.text.len > 0;
     case AOEI_JINJA_LIST:
-        return v->as.list->n > 0 || v->as.list->is_iterator;
+        return v->as.list->n > 0 || v->as.list->form == AOEI_JINJA_FORM_ITERATOR;
     case AOEI_JINJA_DICT:
         return v->as.dict->n > 0;
     default:
@@ -219,7 +219,7 @@ static int same_text(aoe_text a, aoe_text b, size_t *steps) {
 static int equal(const aoei_jinja_value *a, const aoei_jinja_value *b, int depth, size_t *steps);
 
 static int equal_lists(const aoei_jinja_list *a, const aoei_jinja_list *b, int depth, size_t *steps) {
-    if (a->n != b->n || a->is_tuple != b->is_tuple || a->is_iterator || b->is_iterator)
+    if (a->n != b->n || a->form != b->form || a->form == AOEI_JINJA_FORM_ITERATOR)
         return 0;
     for (size_t i = 0; i < a->n; i++)
         if (!equal(&a->item[i], &b->item[i], depth + 1, steps))
@@ -285,14 +285,18 @@ const char *aoei_jinja_type_name(const aoei_jinja_value *v) {
                                         [AOEI_JINJA_INT] = "an integer",
                                         [AOEI_JINJA_FLOAT] = "a number with a fraction",
                                         [AOEI_JINJA_STRING] = "a string",
-                                        [AOEI_JINJA_LIST] = "a list",
                                         [AOEI_JINJA_DICT] = "a mapping",
                                         [AOEI_JINJA_NAMESPACE] = "a namespace",
                                         [AOEI_JINJA_LOOP] = "the variable loop",
                                         [AOEI_JINJA_METHOD] = "a method",
                                         [AOEI_JINJA_FUNCTION] = "a function",
                                         [AOEI_JINJA_MACRO] = "a macro"};
-    return names[v->type];
+    static const char *const forms[] = {[AOEI_JINJA_FORM_LIST] = "a list",
+                                        [AOEI_JINJA_FORM_TUPLE] = "a tuple",
+                                        [AOEI_JINJA_FORM_RANGE] = "a range",
+                                        [AOEI_JINJA_FORM_VIEW] = "the result of items, keys or values",
+                                        [AOEI_JINJA_FORM_ITERATOR] = "the result of a filter"};
+    return v->type == AOEI_JINJA_LIST ? forms[v->as.list->form] : names[v->type];
 }
 
 /* ---------------------------------------------------------------- strings */

@@ -22,7 +22,7 @@ typedef enum aoei_jinja_type {
     AOEI_JINJA_INT,
     AOEI_JINJA_FLOAT,
     AOEI_JINJA_STRING,
-    AOEI_JINJA_LIST, /* also tuples */
+    AOEI_JINJA_LIST, /* all sequences, see aoei_jinja_form */
     AOEI_JINJA_DICT,
     AOEI_JINJA_NAMESPACE, /* the object that namespace() returns */
     AOEI_JINJA_LOOP,      /* the variable `loop` */
@@ -45,12 +45,20 @@ struct aoei_jinja_value {
     const aoei_jinja_value *self; /* METHOD: the value to which the method belongs */
 };
 
+/* The Python type of a sequence. */
+typedef enum aoei_jinja_form {
+    AOEI_JINJA_FORM_LIST,
+    AOEI_JINJA_FORM_TUPLE,
+    AOEI_JINJA_FORM_RANGE,
+    AOEI_JINJA_FORM_VIEW,    /* result of the methods items, keys and values */
+    AOEI_JINJA_FORM_ITERATOR /* result of a filter such as map, over which one can iterate once */
+} aoei_jinja_form;
+
 struct aoei_jinja_list {
     size_t n, capacity;
     aoei_jinja_value *item; /* [n] */
-    int is_tuple;
-    int is_iterator; /* 1: a result of a filter such as map, over which one can iterate once */
-    int is_used;     /* 1: an iterator whose items were read */
+    aoei_jinja_form form;
+    int is_used; /* 1: an iterator whose items were read */
 };
 
 struct aoei_jinja_dict {
@@ -75,7 +83,7 @@ aoei_jinja_value aoei_jinja_string(aoe_text text);
 aoei_jinja_value aoei_jinja_bool(int value);
 aoei_jinja_value aoei_jinja_int(int64_t value);
 /* The new value has the type UNDEFINED on failure. */
-aoei_jinja_value aoei_jinja_new_list(aoei_jinja_arena *a, int is_tuple);
+aoei_jinja_value aoei_jinja_new_list(aoei_jinja_arena *a, aoei_jinja_form form);
 aoei_jinja_value aoei_jinja_new_dict(aoei_jinja_arena *a, aoei_jinja_type type);
 /* Appends an item. Returns 0 or AOE_ENOMEM. */
 int aoei_jinja_append(aoei_jinja_arena *a, aoei_jinja_list *l, aoei_jinja_value item);

@@ -165,7 +165,8 @@ static int add_message(const aoei_chat *c, aoei_jinja_arena *a, aoei_jinja_list 
     if (message.type != AOEI_JINJA_DICT)
         return AOE_ENOMEM;
     if (c->structured) {
-        const aoei_jinja_value part = aoei_jinja_new_dict(a, AOEI_JINJA_DICT), list = aoei_jinja_new_list(a, 0);
+        const aoei_jinja_value part = aoei_jinja_new_dict(a, AOEI_JINJA_DICT),
+                               list = aoei_jinja_new_list(a, AOEI_JINJA_FORM_LIST);
         if (part.type != AOEI_JINJA_DICT || list.type != AOEI_JINJA_LIST ||
             aoei_jinja_set_name(a, part.as.dict, "type", aoei_jinja_string(aoe_text_of("text"))) ||
             aoei_jinja_set_name(a, part.as.dict, "text", content) || aoei_jinja_append(a, list.as.list, part))
@@ -180,7 +181,7 @@ static int add_message(const aoei_chat *c, aoei_jinja_arena *a, aoei_jinja_list 
 
 /* Sets *variables to the variables of the template and the conversation. */
 static int set_conversation(const aoei_chat *c, aoei_jinja_arena *a, aoei_jinja_dict *variables, const aoei_chat_texts *texts) {
-    const aoei_jinja_value messages = aoei_jinja_new_list(a, 0);
+    const aoei_jinja_value messages = aoei_jinja_new_list(a, AOEI_JINJA_FORM_LIST);
     int rc = messages.type == AOEI_JINJA_LIST ? aoei_jinja_set_name(a, variables, "messages", messages) : AOE_ENOMEM;
     for (size_t i = 0; i < c->variables.n && !rc; i++)
         rc = aoei_jinja_set(a, variables, c->variables.key[i], c->variables.value[i]);

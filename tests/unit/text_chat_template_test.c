@@ -102,7 +102,7 @@ static void test_errors(void **state) {
     (void)state;
     expect_error("a\nb\n{% include 'x' %}", AOE_EUNSUPPORTED, "t:3: ");
     expect_error("{% include 'x' %}", AOE_EUNSUPPORTED, "'include'");
-    expect_error("\n{{ messages }}", AOE_EUNSUPPORTED, "t:2: the chat template prints a list");
+    expect_error("\n{{ 1.5 }}", AOE_EUNSUPPORTED, "t:2: the chat template prints a number with a fraction");
     expect_error("{{ 'a' | nope }}", AOE_EUNSUPPORTED, "'nope'");
     expect_error("{{ raise_exception('no texts') }}", AOE_EFORMAT, "no texts");
     expect_error("{{ strftime_now('%Y') }}", AOE_EUNSUPPORTED, "strftime_now");
