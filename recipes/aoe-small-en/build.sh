@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # build.sh: makes models/aoe-small-en from its teachers and the training texts with the commands of this repository.
-#     AOE_DATA=DIR AOE_TEXT=DIR AOE_TEACHERS=DIR recipes/aoe-small-en/build.sh
+#     AOE_DATA=DIR AOE_TEXT=DIR AOE_TEACHERS=DIR recipes/aoe-small-en/build.sh [FOLDER...]
+# FOLDER: further evaluation sets whose texts must not become training texts (see prepare.sh).
 # AOE_TEACHERS contains all-MiniLM-L6-v2 and all-mpnet-base-v2, AOE_TEXT the sources that fetch.sh downloads, AOE_DATA the data
 # sets (see prepare.sh). Each stage takes at most 120 minutes on two cores. Intermediate files are kept in $AOE_WORK
 # (build/aoe-small-en); the same command continues an interrupted stage. After each stage, the hash of its result is compared with
@@ -31,8 +32,9 @@ if [ ! -e "$AOE_WORK/texts.txt" ]; then
     : "${AOE_TEXT:?folder for the sources of the training texts (fetch.sh)}"
     export AOE_TEXT
     "$recipe/fetch.sh"
-    "$recipe/prepare.sh"
+    "$recipe/prepare.sh" "$@"
 fi
+step "$AOE_WORK/selection.tsv" recipes/overlaps/selection.sh "$AOE_WORK/selection.tsv"
 compare texts "$AOE_WORK/texts.txt"
 compare pairs "$AOE_WORK/pairs.tsv"
 compare pairs-2 "$AOE_WORK/pairs-2.tsv"
@@ -70,6 +72,6 @@ cp "$recipe/README.md" "$model/README.md" # replaces the README that convert wri
 cp "$recipe/LICENSE.weights" "$model/LICENSE"
 cp "$recipe/NOTICE" "$model/NOTICE"
 compare model "$model/model.safetensors"
-"$aoe" eval sts -m "$model" "$AOE_DATA/stsb/dev.tsv"
+"$aoe" eval sts -m "$model" "$AOE_WORK/selection.tsv"
 "$aoe" eval retrieval -m "$model" --max-length 128 "$AOE_WORK/dev-ir" "$AOE_WORK/dev-ir2"
 "$aoe" eval retrieval -m "$model" --max-length 256 "$AOE_WORK/dev-ir3"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# collect.awk: reads rows "source.kind TAB text", drops texts that equal a line of the first file or an earlier text (compared by
-# letters and digits), and texts that are too short, too long or not English. Copies about one tenth of the texts in lowercase
-# without punctuation. Writes "random number TAB source.kind TAB text"; sorting the rows gives the order of the training file.
+# collect.awk: reads rows "source.kind TAB text", drops texts that equal an earlier text (compared by letters and digits), and texts
+# that are too short, too long or not English. Copies about one tenth of the texts in lowercase without punctuation. Writes "random number TAB source.kind TAB text"; sorting the rows gives the order of the training file.
 # rates: "source.kind=rate ..." keeps only this share of the texts of a source and kind.
 BEGIN {
     FS = OFS = "\t"
@@ -18,7 +17,6 @@ function random() {
     return state / 2147483647
 }
 function write(kind, text) { printf "%010d\t%s\t%s\n", random() * 4294967296, kind, text }
-NR == FNR { keys[$1] = 1; next }
 {
     draw = random()
     if (($1 in rate) && draw >= rate[$1]) next
@@ -39,4 +37,4 @@ NR == FNR { keys[$1] = 1; next }
         if (copy != text) write($1 "-plain", copy)
     }
 }
-END { print "collect.awk: " dropped + 0 " texts left out as repeated or evaluation texts, " unusable + 0 " as unusable" > "/dev/stderr" }
+END { print "collect.awk: " dropped + 0 " texts left out as repeated, " unusable + 0 " as unusable" > "/dev/stderr" }

@@ -3,13 +3,16 @@
 # prepare.sh: writes the unlabelled training texts of aoe-small-en (texts.txt), triplets of SNLI (snli-triplets.tsv), pairs of a
 # short and a longer text (pairs.tsv, pairs-2.tsv) and three development sets for retrieval (dev-ir, dev-ir2, dev-ir3) to $AOE_WORK, from the data
 # sets in $AOE_DATA and the sources that fetch.sh copied to $AOE_TEXT.
-# Texts are left out if their letters and digits equal those of a text of an evaluation set or of a development set.
+#     recipes/aoe-small-en/prepare.sh [FOLDER...]
+# Texts that overlap a text of an evaluation set or of a development set are left out: equal texts, and texts that contain the other text
+# or are contained in it, from five words on (recipes/overlaps/without.awk). FOLDER: further evaluation sets (see
+# recipes/overlaps/test_texts.sh), for example STS13, STS16 and SICK, which $AOE_DATA need not contain.
 set -eu
-: "${AOE_DATA:?folder of the data sets: stsb, sts12_14_15, mrpc, qnli, qqp_part, ir, corpus_books, corpus_wiki, snli, nli_part, flickr30k}"
+: "${AOE_DATA:?folder of the data sets: stsb, sts12_14_15, mrpc, qnli, qqp_part, ir, corpus_books, corpus_wiki, snli, nli_part, flickr30k, long_pairs}"
 : "${AOE_TEXT:?folder that fetch.sh wrote}"
 : "${AOE_WORK:?folder for the output files}"
-# AOE_HELD_OUT: optional file with more texts that must not become training texts
 here=$(cd "$(dirname "$0")" && pwd)
+overlaps=$here/../overlaps
 data=$AOE_DATA work=$AOE_WORK/prepare.part
 awk=${AWK:-mawk}
 export LC_ALL=C
@@ -18,38 +21,28 @@ for file in stsb/train.tsv stsb/dev.tsv stsb/test.tsv mrpc/train.tsv mrpc/test.t
     sts12_14_15/senteval/STS12-en-test sts12_14_15/senteval/STS14-en-test sts12_14_15/senteval/STS15-en-test ir/cranfield/corpus.jsonl \
     ir/npl/corpus.jsonl corpus_books/books_1m.txt.zst corpus_wiki/wiki_sentences.tsv.zst snli/dev.tsv snli/test.tsv nli_part/triples.tsv \
     nli_part/pairs_train.tsv nli_part/pairs_heldout.tsv flickr30k/train.tsv flickr30k/val.tsv flickr30k/test.tsv \
-    flickr30k/images_in_sts_eval.txt; do
+    flickr30k/images_in_sts_eval.txt long_pairs/dev.tsv.zst long_pairs/test.tsv.zst; do
     [ -e "$data/$file" ] || { echo "prepare.sh: $data/$file is missing; copy the data set there (without it, evaluation texts could become training texts)" >&2; exit 1; }
 done
 for file in "$AOE_TEXT/translation-en.txt" /usr/share/wordnet/data.noun; do
     [ -e "$file" ] || { echo "prepare.sh: $file is missing; run fetch.sh" >&2; exit 1; }
 done
 mkdir -p "$work/documents" "$work/texts"
-rm -f "$work"/texts/* "$work"/*.keys
+rm -f "$work"/texts/* "$work"/*.texts
 
-# --- evaluation texts ---
-keys() { # prints the distinct texts on stdin, reduced to lowercase letters and digits
-    tr '\t' '\n' | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9]//g' | sort -u | sed '/^$/d'
+# --- evaluation texts: all data sets of which no part is training text, and all captions of images in STS sets (the premises of SNLI are
+# captions). stsb/train.tsv belongs to them, because it contains pairs of STS12 to STS16 ---
+awk -F '\t' 'NR == FNR { listed[$1] = 1; next } FNR > 1 && ($1 in listed) { print $3 }' "$data/flickr30k/images_in_sts_eval.txt" \
+    "$data/flickr30k/train.tsv" >"$work/captions.txt"
+"$overlaps/test_texts.sh" "$data"/stsb/*.tsv "$data/sts12_14_15/senteval" "$data/sts12_14_15/raw" "$data/mrpc" "$data/qqp_part/dev.tsv" "$data/qnli" "$data/ir" "$data/snli" \
+    "$data/nli_part/pairs_heldout.tsv" "$data/flickr30k/val.tsv" "$data/flickr30k/test.tsv" "$work/captions.txt" \
+    "$data/long_pairs/dev.tsv.zst" "$data/long_pairs/test.tsv.zst" "$@" >"$work/evaluation.texts"
+echo "$(wc -l <"$work/evaluation.texts") distinct texts of evaluation sets" >&2
+without() { # without TEXTS NAME [OPTION...]: prints the rows on stdin except those that overlap $work/TEXTS.texts
+    texts=$1 name=$2
+    shift 2
+    $awk -v name="$name" "$@" -f "$overlaps/without.awk" "$work/$texts.texts" -
 }
-evaluation() { # prints every text of the evaluation sets
-    tail -qn +2 "$data"/stsb/*.tsv "$data"/mrpc/*.tsv "$data/qqp_part/dev.tsv" "$data/qnli/dev.tsv"
-    cat "$data"/sts12_14_15/*/*/STS.input.*
-}
-retrieval() { # prints the queries, titles and documents of the retrieval sets
-    for set in "$data"/ir/*/; do
-        jq -r '.text, (.title // ""), ((.title // "") + " " + .text)' "$set/corpus.jsonl" "$set/queries.jsonl"
-    done
-}
-{
-    evaluation
-    evaluation | sed 's/&[a-z]*;//g'
-    retrieval
-} | keys >"$work/evaluation.keys"
-{ # also all captions of images in evaluation sets (the premises of SNLI are captions)
-    cat "$work/evaluation.keys"
-    awk -F '\t' 'NR == FNR { listed[$1] = 1; next } FNR > 1 && ($1 in listed) { print $3 }' "$data/flickr30k/images_in_sts_eval.txt" \
-        "$data/flickr30k/train.tsv" "$data/flickr30k/val.tsv" "$data/flickr30k/test.tsv" | keys
-} | sort -u >"$work/related.keys"
 
 # --- documents: rows "title TAB text" ---
 blobs() { # blobs PLACE COMMIT FILES FORMAT: prints the files below 4 MiB of a commit whose path matches the regular expression FILES
@@ -114,7 +107,7 @@ first() { # first NUMBER COLUMN: prints the first rows in the order of the hash 
     $awk -v column="$2" -f "$here/hash.awk" | sort -t "$tab" -k 1,1 -s | head -n "$1" | cut -f 2-
 }
 # titles and abstracts
-awk -F '\t' 'split($2, w, " ") >= 60 && split($2, w, " ") <= 250 && split($1, w, " ") >= 4' "$work/documents/arxiv" | first 4000 1 >"$work/dev-ir.rows"
+awk -F '\t' 'split($2, w, " ") >= 60 && split($2, w, " ") <= 250 && split($1, w, " ") >= 4' "$work/documents/arxiv" | without evaluation dev-ir | first 4000 1 >"$work/dev-ir.rows"
 cut -f 1,2 "$work/dev-ir.rows" | beir dev-ir 400
 # nouns, verbs and adjectives with definitions that do not contain them; short and long package descriptions
 awk -F '\t' 'split($2, w, " ") >= 12 {
@@ -125,12 +118,12 @@ awk -F '\t' 'split($2, w, " ") >= 12 {
         for (j = 1; j <= m; j++) if (length(w[j]) > 3 && index(definition, substr(w[j], 1, 5))) next
     }
     print $1 "\t" $2
-}' "$work/documents/wordnet" | first 2000 2 >"$work/dev-wordnet.rows"
+}' "$work/documents/wordnet" | without evaluation dev-wordnet -v from=2 | first 2000 2 >"$work/dev-wordnet.rows"
 awk -F '\t' '!first[$1]++ && split($3, w, " ") >= 25 && split($3, w, " ") <= 150 &&
     $2 !~ /dummy|transitional|debug|dbgsym|documentation|development|header/ &&
     $1 !~ /^(lib|golang|node|ruby|r-cran|python3?-|haskell|task|texlive|fonts|hunspell|linux-|firmware)|-(dev|doc|data|common|dbg|utils)$/ {
     print $2 "\t" $3
-}' "$work/documents/descriptions" | awk -F '\t' '!text[$2]++ && !seen[$1]++' | first 1000 2 >"$work/dev-descriptions.rows"
+}' "$work/documents/descriptions" | awk -F '\t' '!text[$2]++ && !seen[$1]++' | without evaluation dev-descriptions | first 1000 2 >"$work/dev-descriptions.rows"
 {
     head -n 200 "$work/dev-wordnet.rows"
     head -n 100 "$work/dev-descriptions.rows"
@@ -139,17 +132,15 @@ awk -F '\t' '!first[$1]++ && split($3, w, " ") >= 25 && split($3, w, " ") <= 150
 } | sed "s/^\([^,$tab]*\), [^$tab]*$tab/\1$tab/" | beir dev-ir2 300
 {
     cut -f 1,2 "$work/dev-ir.rows"
-    cat "$work/dev-wordnet.rows" "$work/dev-descriptions.rows" ${AOE_HELD_OUT:+"$AOE_HELD_OUT"}
+    cat "$work/dev-wordnet.rows" "$work/dev-descriptions.rows"
     cut -f 1 "$work/dev-wordnet.rows" | sed 's/, /\n/g'
-} | keys >"$work/dev.keys"
-sort -u "$work/evaluation.keys" "$work/dev.keys" >"$work/leak.keys"
-without() { # without KEYS NAME [SHORTEST]: prints the rows on stdin except those with a column in $work/KEYS.keys
-    $awk -v name="$2" -v shortest="${3:-0}" -f "$here/exclude.awk" "$work/$1.keys" -
-}
+} >"$work/dev.txt"
+"$overlaps/test_texts.sh" "$work/dev.txt" >"$work/dev.texts"
+cat "$work/evaluation.texts" "$work/dev.texts" >"$work/leak.texts"
 
 # --- texts: rows "source.kind TAB text" ---
 cut_texts() { # cut_texts SOURCE SPANS QUESTIONS: cuts the documents on stdin
-    without dev "$1" 30 | $awk -v source="$1" -v spans="$2" -v questions="$3" -v passages=1 -v seed=1 -f "$here/cut.awk" >"$work/texts/$1"
+    without dev "$1" -v least=0 -v shortest=30 | $awk -v source="$1" -v spans="$2" -v questions="$3" -v passages=1 -v seed=1 -f "$here/cut.awk" >"$work/texts/$1"
 }
 # computer science and mathematics have more abstracts than the other fields
 sample() { # sample NAME: the abstracts with a hash below the rate of their category
@@ -165,8 +156,8 @@ cut_texts wikipedia 0.1 0.1 <"$work/documents/wikipedia"
 cut_texts openstax-physics 0.35 0.15 <"$work/documents/openstax-physics"
 cut_texts openstax 0.2 0.15 <"$work/documents/openstax"
 cut_texts documentation 0.3 0.2 <"$work/documents/documentation"
-without dev descriptions <"$work/documents/descriptions" | cut -f 2,3 | cut_texts descriptions 0.3 0.3
-without dev wordnet <"$work/documents/wordnet" | awk -F '\t' '{
+without dev descriptions -v least=0 <"$work/documents/descriptions" | cut -f 2,3 | cut_texts descriptions 0.3 0.3
+without dev wordnet -v least=0 <"$work/documents/wordnet" | awk -F '\t' '{
     if (split($2, w, " ") >= 3) print "wordnet.definition\t" $2
     print "wordnet.entry\t" $1 ": " $2
     n = split($1, lemma, ", ")
@@ -182,8 +173,7 @@ without dev wordnet <"$work/documents/wordnet" | awk -F '\t' '{
 zstd -dcq "$data/corpus_books/books_1m.txt.zst" | sed "s/^/books.sentence$tab/" >"$work/texts/books"
 zstd -dcq "$data/corpus_wiki/wiki_sentences.tsv.zst" | awk -F '\t' 'NR > 1 && $1 != "qnli_sentences" { print "wikipedia-sentences.sentence\t" $2 }' >"$work/texts/wikipedia-sentences"
 {
-    tail -qn +2 "$data/snli/dev.tsv" "$data/snli/test.tsv" | cut -f 2,3
-    tail -qn +2 "$data/nli_part/pairs_train.tsv" "$data/nli_part/pairs_heldout.tsv" | awk -F '\t' '$5 == 0 && $4 !~ /mnli/' | cut -f 2,3
+    tail -n +2 "$data/nli_part/pairs_train.tsv" | awk -F '\t' '$5 == 0 && $4 !~ /mnli/' | cut -f 2,3
     tail -n +2 "$data/nli_part/triples.tsv" | awk -F '\t' '$5 == 0 && $4 !~ /mnli/' | cut -f 1-3
 } | tr '\t' '\n' | sed "s/^/snli.sentence$tab/" >"$work/texts/snli"
 
@@ -191,7 +181,7 @@ zstd -dcq "$data/corpus_wiki/wiki_sentences.tsv.zst" | awk -F '\t' 'NR > 1 && $1
 rates=$(grep -v '^#' "$here/rates.txt" | tr '\n' ' ')
 for name in snli wordnet arxiv openstax-physics wikipedia-science documentation descriptions openstax wikipedia wikipedia-sentences books; do
     cat "$work/texts/$name"
-done | iconv -f UTF-8 -t UTF-8 -c | $awk -v rates="$rates" -f "$here/collect.awk" "$work/leak.keys" - | sort -S 2G -T "$work" >"$work/texts.rows"
+done | iconv -f UTF-8 -t UTF-8 -c | $awk -v rates="$rates" -f "$here/collect.awk" | without leak texts -v from=3 | sort -S 2G -T "$work" >"$work/texts.rows"
 cut -f 2 "$work/texts.rows" | sort | uniq -c | awk '{ print $2 "\t" $1 }' >"$AOE_WORK/counts.tsv"
 cut -f 3 "$work/texts.rows" >"$work/texts.txt"
 
@@ -205,13 +195,13 @@ cut -f 3 "$work/texts.rows" >"$work/texts.txt"
                 $2 != premise { premise = $2; n = 0 }
                 $1 == "entailment" { positive[++n] = $3 }
                 $1 == "contradiction" { for (i = 1; i <= n; i++) print premise "\t" positive[i] "\t" $3 }'
-    } | without related triplets | without dev triplets | awk '!seen[tolower($0)]++'
+    } | without leak triplets | awk '!seen[tolower($0)]++'
 } >"$AOE_WORK/snli-triplets.tsv"
 
 # --- pairs of a short text and a longer text about it: titles, lemmas, headings and short descriptions with abstracts, definitions,
 # paragraphs and long descriptions. pairs-2.tsv has more of them, without the titles that left-out.txt lists ---
 rows() { # rows NAME NUMBER [SHORTEST]: the first rows of different queries in the order of the hash of the query, on stdin
-    without leak "pairs $1" "${3:-30}" | grep -v '"' | awk -F '\t' '!query[tolower($1)]++ && !text[$2]++' | first "$2" 1
+    without leak "pairs $1" -v shortest="${3:-30}" | grep -v '"' | awk -F '\t' '!query[tolower($1)]++ && !text[$2]++' | first "$2" 1
 }
 pairs() { # pairs ARXIV WORDNET DESCRIPTIONS OTHERS: a table of pairs, with these numbers of rows of each source
     printf 'query\tpositive\n'
@@ -233,7 +223,7 @@ pairs 64000 24000 16000 6000 | $awk -v column=1 -f "$here/hash.awk" | $awk -F '\
 
 # --- third development set: the last sentence of an abstract as query, the other sentences as document. The abstracts are those whose
 # titles have the largest hashes; pairs.tsv has those with the smallest ---
-without leak dev-ir3 30 <"$work/documents/arxiv-more" | grep -v '"' | awk -F '\t' -v OFS='\t' '
+without evaluation dev-ir3 -v shortest=30 <"$work/documents/arxiv-more" | grep -v '"' | awk -F '\t' -v OFS='\t' '
     $3 ~ /^(physics|eess|cond-mat|astro-ph|nlin|quant-ph)/ && split($2, w, " ") <= 220 {
         sentences = 1
         for (at = 1; match(substr($2, at), /[a-z)][.] +[A-Z]/); at += RSTART + RLENGTH - 2) {
