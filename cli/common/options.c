@@ -269,7 +269,9 @@ static int unknown_option(const parser *p, const char *name, size_t len) {
             names[n++] = p->syntax->groups[g].options[i].name;
     names[n++] = "help";
     snprintf(typed, sizeof typed, "%.*s", (int)(len < MAX_NAME ? len : MAX_NAME), name);
-    const char *closest = cli_suggest_option(typed, names, n), *note = p->syntax->unknown_note;
+    const char *reason = cli_foreign_option(typed), *note = p->syntax->unknown_note;
+    const char *closest = reason ? NULL : cli_suggest_option(typed, names, n);
+    note = reason ? reason : note;
     if (closest)
         return usage_error(p, "unknown option --%.*s; did you mean --%s?%s%s", (int)len, name, closest, note ? " " : "",
                            note ? note : "");

@@ -11,4 +11,7 @@
  * two dashes. */
 const char *cli_suggest_option(const char *typed, const char *const *names, size_t n);
 
+/* Returns why aoe has no such option, if other programs have the option `typed` and aoe has no counterpart; otherwise NULL. */
+const char *cli_foreign_option(const char *typed);
+
 #endif
