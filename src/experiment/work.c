@@ -93,10 +93,12 @@ static int train(work *w, const char *output, aoe_error *err) {
     if (code)
         return code;
     const int resume = has_checkpoint(output);
+    if (!resume && (code = aoei_remove_tree(output, err))) /* files of a run that was interrupted before its first checkpoint */
+        return code;
     t.args.output = output;
     t.args.seed = w->t->seed;
     t.args.resume = resume;
-    t.args.force = !resume;
+    t.args.force = 0; /* the directory is empty, or the run resumes */
     t.args.event = on_event;
     t.args.event_user = w;
     t.evaluate = dev ? aoe_dev_set_evaluate : NULL;
