@@ -84,7 +84,7 @@ static int assign(evaluator *e, const node *target, value v) {
         int rc = look_up(e, &object, target->child[0]->text);
         if (!rc && (object.type != AOEI_JINJA_NAMESPACE || target->text.data[0] == '_'))
             rc = aoei_jinja_fail(e->run, AOE_EFORMAT,
-                                 "the chat template sets an attribute of %s; only that of a namespace can be set",
+                                 "the chat template sets an attribute of %s; only attributes of a namespace can be set",
                                  aoei_jinja_type_name(&object));
         if (!rc)
             rc = aoei_jinja_work(e->run, object.as.dict->n / 8);
@@ -159,7 +159,7 @@ static int evaluate_dict(evaluator *e, value *out, const node *first) {
     return rc;
 }
 
-/* Sets *first, *end and *step to the indices of a slice of n elements, as Python computes them. */
+/* Sets bounds to the first index, the end and the step of a slice of `size` elements, as Python computes them. */
 static int slice_bounds(evaluator *e, const node *n, int64_t size, int64_t bounds[3]) {
     value part;
     int is_set[3] = {0, 0, 0};
@@ -245,7 +245,7 @@ static int add_integers(int64_t *out, int64_t a, int64_t b) {
     return 1;
 }
 
-/* Sets *out to a * b. Returns 0 if a factor is not in the range of an int32_t, so that the product may not be an int64_t. */
+/* Sets *out to a * b. Returns 0 if a factor is not an int32_t, because the product might then not be an int64_t. */
 static int multiply_integers(int64_t *out, int64_t a, int64_t b) {
     if (a < INT32_MIN || a > INT32_MAX || b < INT32_MIN || b > INT32_MAX)
         return 0;

@@ -267,7 +267,7 @@ static int string_method(aoei_jinja_run *r, value *out, aoe_text name, aoe_text 
     return text_method(r, out, name, text, a);
 }
 
-/* Appends the pairs, the keys or the values of a mapping to a new list. */
+/* Sets *out to the pairs, the keys or the values of a mapping. */
 static int list_of(aoei_jinja_run *r, value *out, const aoei_jinja_dict *d, int keys, int values) {
     *out = aoei_jinja_new_list(&r->arena, AOEI_JINJA_FORM_VIEW);
     if (out->type != AOEI_JINJA_LIST)
@@ -597,7 +597,9 @@ static int dictsort_filter(aoei_jinja_run *r, value *out, aoe_text name, const v
         return fail_unsupported(r, "filter", name);
     const aoei_jinja_dict *d = v->as.dict;
     value *keys = aoei_jinja_take(&r->arena, d->n * sizeof *keys);
-    int rc = keys ? list_of(r, out, d, 1, 1) : aoei_jinja_fail_limit(r);
+    if (!keys)
+        return aoei_jinja_fail_limit(r);
+    int rc = list_of(r, out, d, 1, 1);
     for (size_t i = 0; i < d->n && !rc; i++)
         rc = sort_key(r, &keys[i], by_value ? &d->value[i] : &d->key[i], NULL, !is_set(argument(a, 0, "case_sensitive")), name);
     if (rc)

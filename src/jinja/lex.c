@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The lexer follows jinja2.lexer. The text between tags is found first; the rules for its white space need the tag that
- * follows.
+ * The lexer follows jinja2.lexer. The text between two tags is found before it is stripped, because the rules for its white
+ * space depend on the tag after it.
  */
 #include "jinja/lex.h"
 

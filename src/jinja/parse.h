@@ -26,7 +26,7 @@ typedef enum aoei_jinja_kind {
     AOEI_JINJA_VARIABLE,  /* `text` */
     AOEI_JINJA_MAKE_LIST, /* list of items */
     AOEI_JINJA_MAKE_TUPLE,
-    AOEI_JINJA_MAKE_DICT, /* list of keys and values in turn */
+    AOEI_JINJA_MAKE_DICT, /* list of alternating keys and values */
     AOEI_JINJA_ATTRIBUTE, /* object; name `text` */
     AOEI_JINJA_ITEM,      /* object, index */
     AOEI_JINJA_SLICE,     /* object, first, end, step; each of the last three may be NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Operations on values. An error stops the rendering; what is supported has exactly the result of Python and Jinja.
+ * Operations on values. An error stops the rendering. All supported operations have exactly the results of Python and Jinja.
  */
 #include "jinja/run.h"
 
@@ -160,7 +160,7 @@ static void put_start(aoei_buffer *b, const aoei_jinja_json *form, char open, si
 }
 
 static int put_json(aoei_jinja_run *r, aoei_buffer *b, const value *v, const aoei_jinja_json *form, int depth) {
-    aoe_text text;
+    aoe_text text = aoe_text_of("");
     int rc = aoei_jinja_work(r, 1 + (v->type == AOEI_JINJA_STRING ? v->as.text.len / 64 : 0));
     if (rc || b->len > r->arena.limit || depth > MAX_PRINT_DEPTH)
         return rc ? rc : aoei_jinja_fail_limit(r);
@@ -257,7 +257,7 @@ static void put_repr_string(aoei_buffer *b, aoe_text text) {
 }
 
 static int put_repr(aoei_jinja_run *r, aoei_buffer *b, const value *v, int depth) {
-    aoe_text text;
+    aoe_text text = aoe_text_of("");
     int rc = aoei_jinja_work(r, 1 + (v->type == AOEI_JINJA_STRING ? v->as.text.len / 16 : 0));
     if (rc || b->len > r->arena.limit || depth > MAX_PRINT_DEPTH)
         return rc ? rc : aoei_jinja_fail_limit(r);

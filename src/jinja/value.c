@@ -305,7 +305,7 @@ int aoei_text_is(aoe_text text, const char *s) {
     return strlen(s) == text.len && !memcmp(text.data, s, text.len);
 }
 
-/* Decodes the code point at text.data[at] and sets *len to its length. An invalid byte is a code point that is no space. */
+/* Decodes the code point at text.data[at] and sets *len to its length. An invalid byte is decoded as U+FFFD. */
 static uint32_t decode(aoe_text text, size_t at, size_t *len) {
     uint32_t cp;
     *len = aoei_utf8_decode(text.data + at, text.len - at, &cp);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Finds, checks and renders chat templates. The conversation of a text has an optional system message, which is the prompt, and
- * one message of the user; that of a pair has a message of the role "query" and one of the role "document".
+ * one message of the user. The conversation of a pair has a message of the role "query" and one of the role "document".
  */
 #include "tokenizer/chat_template.h"
 

@@ -13,7 +13,7 @@
 
 /* The chat template of a directory. */
 typedef struct aoei_chat_source {
-    char *text; /* the template, or that with the name "default"; owned; NULL: there is none */
+    char *text; /* the template, or the template with the name "default"; owned; NULL: there is none */
     int found;  /* 1: there are templates; text is NULL if none of them is the default */
     int named;  /* 1: the templates have names; the content of messages is then structured */
     char *name; /* file of the template in messages, owned */
@@ -55,7 +55,8 @@ typedef struct aoei_chat_texts {
 /* Appends the rendered conversation to `out`. Errors: AOE_EFORMAT (the template rejects the conversation), AOE_EUNSUPPORTED
  * (names the construct), AOE_ENOMEM. */
 int aoei_chat_render(const aoei_chat *c, aoei_buffer *out, const aoei_chat_texts *texts, aoe_error *err);
-/* Checks that texts reach the rendered conversation: pairs: 1: those of pairs. Errors: as above; AOE_EUNSUPPORTED. */
+/* Checks that the rendered conversation depends on the text or, if `pairs` is 1, on both texts of a pair. Errors: those of
+ * aoei_chat_render; AOE_EUNSUPPORTED (a text is not rendered). */
 int aoei_chat_check(const aoei_chat *c, int pairs, aoe_error *err);
 
 #endif

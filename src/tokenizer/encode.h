@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Encodes texts, with or without a chat template. The functions aoe_tokenizer_encode and aoe_tokenizer_encode_pair of aoe.h are
- * in this unit, too.
+ * also in this unit.
  */
 #ifndef AOEI_TOKENIZER_ENCODE_H
 #define AOEI_TOKENIZER_ENCODE_H
