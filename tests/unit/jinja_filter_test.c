@@ -64,6 +64,8 @@ static void test_strings(void **state) {
     template_output(
         "{{ 'abc'.find('c') }} {{ 'aab'.count('a') }} {{ 'abc'.removeprefix('a') }} {{ 'abc'.endswith(('x', 'c')) }}",
         "2 2 bc True");
+    template_output("{{ ' a b c '.split(none, 1) }} {{ 'a'.rsplit('-', 1) }} {{ 'abc'.removesuffix('c') }}",
+                    "['a', 'b c'] ['a'] ab");
     template_output("{{ ['a', 1] | join(' ') }} {{ ' '.join(['a', 'b']) }} {{ [[1], 'b'] | join(',') }}", "a 1 a b [1],b");
     template_error("{{ ' '.join(['a', 1]) }}", AOE_EFORMAT, "joins an integer");
     template_error("{{ '\xc3\xa9' | upper }}", AOE_EUNSUPPORTED, "'upper' of text that is not ASCII");
@@ -83,6 +85,41 @@ static void test_other_filters(void **state) {
     template_error("{{ [] | map('upper') | length }}", AOE_EFORMAT, "the length of the result of a filter");
 }
 
+static void test_mappings(void **state) {
+    (void)state;
+    template_output("{{ {'a': 1}.get('a') }} {{ {'a': 1}.get('b') }} {{ {'a': 1}.get('b', 2) }} {{ {'a': 1}.items() | list }}",
+                    "1 None 2 [('a', 1)]");
+    template_output("{{ {'a': 1}.keys() | list }} {{ {'a': 1}.values() | join }} {{ {'a': 1} | length }}{{ nope | length }}",
+                    "['a'] 1 10");
+    template_error("{{ {}.update({}) }}", AOE_EUNSUPPORTED, "the method 'update'");
+    template_error("{{ [].append(1) }}", AOE_EUNSUPPORTED, "the method 'append'");
+}
+
+/* Arguments that aoe does not support. */
+static void test_arguments(void **state) {
+    (void)state;
+    static const char *const sources[] = {"{{ 'a'.strip(1) }}",
+                                          "{{ 'a'.split(1) }}",
+                                          "{{ 'a'.rsplit() }}",
+                                          "{{ 'a'.join() }}",
+                                          "{{ 'a'.find(1) }}",
+                                          "{{ 'a'.replace('', 'b') }}",
+                                          "{{ 'a'.startswith([1]) }}",
+                                          "{{ 'a'.count('a', 1) }}",
+                                          "{{ [] | select('odd', 1, 2) }}",
+                                          "{{ [] | selectattr(1) }}",
+                                          "{{ [] | map(1) }}",
+                                          "{{ [[1]] | map('map') }}",
+                                          "{{ [[1]] | map(attribute='0') }}",
+                                          "{{ 'ab' | reverse }}",
+                                          "{{ [1] | tojson(indent=' ') }}",
+                                          "{{ 'a' | trim(1) }}",
+                                          "{{ [] | join(1) }}",
+                                          "{{ 'a' | default(nope=1) }}"};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        template_error(sources[i], AOE_EUNSUPPORTED, "not supported");
+}
+
 static void test_tests(void **state) {
     (void)state;
     template_output(
@@ -98,6 +135,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sort),          cmocka_unit_test(test_dictsort),
                                        cmocka_unit_test(test_unique),        cmocka_unit_test(test_int),
                                        cmocka_unit_test(test_selections),    cmocka_unit_test(test_strings),
-                                       cmocka_unit_test(test_other_filters), cmocka_unit_test(test_tests)};
+                                       cmocka_unit_test(test_other_filters), cmocka_unit_test(test_tests),
+                                       cmocka_unit_test(test_mappings),      cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
