@@ -81,14 +81,17 @@ static int nmt(const char *s, size_t len, aoei_normalized *out, aoe_error *err) 
     return 0;
 }
 
-/* Replaces all matches of the step's pattern with step->content. The origin of the inserted bytes is the start of the match. */
+/* Replaces all matches of the step's pattern with step->content. As in Hugging Face tokenizers, the origin of the inserted
+ * bytes is the last character of the match. */
 static int replace(const aoei_normalizer_step *step, const char *s, size_t len, aoei_normalized *out, aoe_error *err) {
     aoei_pattern_search search = {.n_matches = 0};
     size_t last = 0, start, end;
     int rc;
     aoei_pattern_begin(&search, &step->pattern, s, len);
     while ((rc = aoei_pattern_next(&search, &start, &end, err)) > 0) {
-        const size_t origin = start < len ? start : len - 1;
+        size_t origin = end > start ? end - 1 : start < len ? start : len - 1;
+        while (origin > start && ((unsigned char)s[origin] & 0xC0) == 0x80)
+            origin--;
         if (aoei_normalized_copy(out, s, last, start, NULL) ||
             aoei_normalized_put(out, step->content, step->content_len, origin)) {
             rc = aoei_fail_nomem(err, len);

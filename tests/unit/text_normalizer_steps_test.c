@@ -317,6 +317,21 @@ static void test_first_origin(void **state) {
     check_first_origin("{\"type\":\"NFKC\"}", "\xd6\xb6\xd6\xb4"); /* two marks that are reordered */
 }
 
+/* The origin of the content of a Replace is the last character of the match. */
+static void test_origin_of_replacements(void **state) {
+    (void)state;
+    aoei_normalizer n;
+    aoei_normalized out = {.track = 1};
+    open_json(&n, "{\"type\":\"Replace\",\"pattern\":{\"String\":\"`\xc3\xa9\"},\"content\":\"xy\"}");
+    assert_int_equal(aoei_normalize(&n, "`\xc3\xa9z", 4, &out, NULL), 0);
+    assert_int_equal(out.len, 3);
+    assert_int_equal(out.origin[0], 1);
+    assert_int_equal(out.origin[1], 1);
+    assert_int_equal(out.origin[2], 3);
+    aoei_normalized_free(&out);
+    aoei_normalizer_free(&n);
+}
+
 static void expect_rejected(const char *json, int code, const char *part) {
     json_t *section = json_loads(json, JSON_DECODE_ANY, NULL);
     aoei_normalizer n = {0};
@@ -357,7 +372,8 @@ int main(void) {
         cmocka_unit_test(test_forms),        cmocka_unit_test(test_forms_against_utf8proc),
         cmocka_unit_test(test_small_steps),  cmocka_unit_test(test_origins),
         cmocka_unit_test(test_linear_time),  cmocka_unit_test(test_charsmap),
-        cmocka_unit_test(test_first_origin), cmocka_unit_test(test_rejected),
+        cmocka_unit_test(test_first_origin), cmocka_unit_test(test_origin_of_replacements),
+        cmocka_unit_test(test_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
