@@ -17,6 +17,8 @@ typedef enum unknown_rule {
     KEEP,        /* as in tokenizer.json */
     WORDPIECE,   /* unk_token */
     NO_TOKEN,    /* BPE without an unknown token */
+    LLAMA,       /* BPE without an unknown token, with the tokens of bytes */
+    GEMMA,       /* BPE with the tokens of bytes: unk_token */
     FIXED,       /* Unigram: unknown_id */
     FIRST_NAMED, /* Unigram: first token that equals unk_token, otherwise unknown_id */
     FIRST_ZERO   /* Unigram: the same, if the score of the token is 0 */
@@ -33,6 +35,8 @@ static defaults roberta = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mas
 static defaults albert = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"};
 static defaults deberta = {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
 static defaults gpt2 = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", NULL, NULL, NULL, NULL};
+static defaults llama = {"<s>", "</s>", "<unk>", NULL, NULL, NULL, NULL};
+static defaults gemma = {"<bos>", "<eos>", "<unk>", NULL, "<pad>", NULL, "<mask>"};
 static defaults qwen2 = {NULL, "<|endoftext|>", "<|endoftext|>", NULL, "<|endoftext|>", NULL, NULL};
 
 typedef struct class_rule {
@@ -45,16 +49,27 @@ typedef struct class_rule {
 } class_rule;
 
 static const class_rule rules[] = {
-    {"BertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},          {"DistilBertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
-    {"ElectraTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},       {"MobileBertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
-    {"SqueezeBertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},   {"ConvBertTokenizer", bert, CLS, SEP, 0, KEEP, -1},
-    {"LayoutLMTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},      {"LxmertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
-    {"MPNetTokenizer", mpnet, CLS, SEP, 1, WORDPIECE, -1},        {"RobertaTokenizer", roberta, CLS, SEP, 1, NO_TOKEN, -1},
-    {"LongformerTokenizer", roberta, CLS, SEP, 1, NO_TOKEN, -1},  {"BartTokenizer", roberta, CLS, SEP, 1, NO_TOKEN, -1},
-    {"LEDTokenizer", roberta, CLS, SEP, 1, NO_TOKEN, -1},         {"XLMRobertaTokenizer", roberta, BOS, EOS, 1, FIXED, 3},
-    {"CamembertTokenizer", roberta, BOS, EOS, 1, FIRST_NAMED, 0}, {"AlbertTokenizer", albert, -1, -1, 0, FIXED, 1},
-    {"DebertaV2Tokenizer", deberta, CLS, SEP, 0, FIRST_ZERO, 1},  {"GPT2Tokenizer", gpt2, -1, -1, 0, NO_TOKEN, -1},
+    {"BertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
+    {"DistilBertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
+    {"ElectraTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
+    {"MobileBertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
+    {"SqueezeBertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
+    {"ConvBertTokenizer", bert, CLS, SEP, 0, KEEP, -1},
+    {"LayoutLMTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
+    {"LxmertTokenizer", bert, CLS, SEP, 0, WORDPIECE, -1},
+    {"MPNetTokenizer", mpnet, CLS, SEP, 1, WORDPIECE, -1},
+    {"RobertaTokenizer", roberta, CLS, SEP, 1, NO_TOKEN, -1},
+    {"LongformerTokenizer", roberta, CLS, SEP, 1, NO_TOKEN, -1},
+    {"BartTokenizer", roberta, CLS, SEP, 1, NO_TOKEN, -1},
+    {"LEDTokenizer", roberta, CLS, SEP, 1, NO_TOKEN, -1},
+    {"XLMRobertaTokenizer", roberta, BOS, EOS, 1, FIXED, 3},
+    {"CamembertTokenizer", roberta, BOS, EOS, 1, FIRST_NAMED, 0},
+    {"AlbertTokenizer", albert, CLS, SEP, 0, FIXED, 1},
+    {"DebertaV2Tokenizer", deberta, CLS, SEP, 0, FIRST_ZERO, 1},
+    {"GPT2Tokenizer", gpt2, -1, -1, 0, NO_TOKEN, -1},
     {"Qwen2Tokenizer", qwen2, -1, -1, 0, NO_TOKEN, -1},
+    {"LlamaTokenizer", llama, -1, -1, 0, LLAMA, -1},
+    {"GemmaTokenizer", gemma, -1, -1, 0, GEMMA, -1},
 };
 
 static const class_rule *find_rule(const json_t *config) {
@@ -98,25 +113,46 @@ static int read_token(aoei_listed_token *s, const json_t *config, const class_ru
     return rc;
 }
 
+/* Sets the settings of a BPE model, whose keys are all optional. */
+static int set_bpe(json_t *model, const class_rule *c, const aoei_listed_token *unknown) {
+    static const char *const keys[] = {
+        "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges",
+        "dropout"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        (void)json_object_del(model, keys[i]);
+    if (c->rule == GEMMA && json_object_set_new(model, "unk_token", json_stringn(unknown->content, unknown->len)))
+        return AOE_ENOMEM;
+    return c->rule != NO_TOKEN && (json_object_set_new(model, "fuse_unk", json_true()) ||
+                                   json_object_set_new(model, "byte_fallback", json_true()))
+               ? AOE_ENOMEM
+               : 0;
+}
+
+static int set_wordpiece(json_t *model, const aoei_listed_token *unknown) {
+    return json_object_set_new(model, "unk_token", json_stringn(unknown->content, unknown->len)) ||
+                   json_object_set_new(model, "continuing_subword_prefix", json_string("##")) ||
+                   json_object_set_new(model, "max_input_chars_per_word", json_integer(100))
+               ? AOE_ENOMEM
+               : 0;
+}
+
 int aoei_class_tokens_set_model(json_t *root, const json_t *config, const char *file, aoe_error *err) {
-    static const char *const bpe_keys[] = {"unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk"};
     const class_rule *c = find_rule(config);
     json_t *model = json_object_get(root, "model");
     const char *type = json_string_value(json_object_get(model, "type"));
-    aoei_listed_token unknown;
-    if (c && type && c->rule == NO_TOKEN && !strcmp(type, "BPE"))
-        for (size_t i = 0; i < sizeof bpe_keys / sizeof *bpe_keys; i++)
-            (void)json_object_del(model, bpe_keys[i]);
-    if (!c || !type || c->rule != WORDPIECE || strcmp(type, "WordPiece") != 0)
+    aoei_listed_token unknown = {.content = NULL};
+    int rc = 0;
+    if (!c || !type || c->rule == KEEP)
         return 0;
-    const int rc = read_token(&unknown, config, c, UNK, file, err);
-    if (rc)
+    if ((c->rule == WORDPIECE || c->rule == GEMMA) && (rc = read_token(&unknown, config, c, UNK, file, err)))
         return rc;
-    return json_object_set_new(model, "unk_token", json_stringn(unknown.content, unknown.len)) ||
-                   json_object_set_new(model, "continuing_subword_prefix", json_string("##")) ||
-                   json_object_set_new(model, "max_input_chars_per_word", json_integer(100))
-               ? aoei_fail_nomem(err, 0)
-               : 0;
+    if (c->rule == WORDPIECE)
+        rc = strcmp(type, "WordPiece") ? 0 : set_wordpiece(model, &unknown);
+    else if (c->rule >= FIXED)
+        (void)json_object_del(model, "byte_fallback");
+    else if (!strcmp(type, "BPE"))
+        rc = set_bpe(model, c, &unknown);
+    return rc ? aoei_fail_nomem(err, 0) : 0;
 }
 
 /* Sets *id to the id of the token s. If there is no such token and `add` is 1, adds it; otherwise *id is then -1. */
@@ -171,12 +207,18 @@ static int set_unknown(aoei_unigram *u, const class_rule *c, const json_t *confi
     return 0;
 }
 
-int aoei_class_tokens_finish(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err) {
+/* Returns 1 if the class uses its own template: AlbertTokenizer uses it only if tokenizer.json has none. */
+static int has_template(const class_rule *c, const json_t *root) {
+    const json_t *written = json_object_get(root, "post_processor");
+    return c->first >= 0 && (c->tokens != albert || !written || json_is_null(written));
+}
+
+int aoei_class_tokens_finish(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file, aoe_error *err) {
     const class_rule *c = find_rule(config);
     int rc = 0;
     if (!c)
         return 0;
     if (t->model.type == AOEI_SUBWORD_UNIGRAM && c->rule >= FIXED)
         rc = set_unknown(&t->model.unigram, c, config, file, err);
-    return rc || c->first < 0 ? rc : set_template(t, c, config, file, err);
+    return rc || !has_template(c, root) ? rc : set_template(t, c, config, file, err);
 }

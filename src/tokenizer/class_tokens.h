@@ -27,9 +27,9 @@ int aoei_class_tokens_known(const json_t *config);
 const char *aoei_class_tokens_default(const json_t *config, size_t which);
 /* Returns the flags that the class in `config` gives to this special token if its value is a string. */
 aoei_added_flags aoei_class_tokens_flags(const json_t *config, size_t which);
-/* Replaces the template of `t`, and the unknown token of a Unigram model, by those of the class in `config`. Must be called
- * after the added tokens have been read. If the special tokens of the template are the defaults of the class and are not in
- * the vocabulary, the template is unchanged. Errors: as above. */
-int aoei_class_tokens_finish(aoe_tokenizer *t, const json_t *config, const char *file, aoe_error *err);
+/* Replaces the template of `t`, and the unknown token of a Unigram model, by those of the class in `config`. root: the
+ * parsed tokenizer.json. Must be called after the added tokens have been read. If the special tokens of the template are the
+ * defaults of the class and are not in the vocabulary, the template is unchanged. Errors: as above. */
+int aoei_class_tokens_finish(aoe_tokenizer *t, const json_t *root, const json_t *config, const char *file, aoe_error *err);
 
 #endif

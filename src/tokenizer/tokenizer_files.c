@@ -39,17 +39,31 @@ static aoe_text text_of(const aoei_kept_file *f) {
     return (aoe_text){f->data, f->size};
 }
 
+/* Sets *model to the parsed config.json in `dir`, as a new reference. A directory with adapters may have no config.json; *model
+ * is then an empty object. NULL: the directory does not contain a model. */
+static int load_model_config(json_t **model, const char *dir, aoe_error *err) {
+    char *path = NULL, *adapters = aoei_path_join(dir, "adapter_config.json");
+    int rc = adapters ? aoei_json_load_optional(model, &path, dir, "config.json", err) : aoei_fail_nomem(err, strlen(dir));
+    if (!rc && !*model && aoei_exists(adapters) && !(*model = json_object()))
+        rc = aoei_fail_nomem(err, 0);
+    aoei_free(path);
+    aoei_free(adapters);
+    return rc;
+}
+
 /* Reads tokenizer.json and the files that change its settings from their contents in memory. */
 static int read_kept_json(aoe_tokenizer *t, const char *dir, aoe_error *err) {
     static const int files[] = {AOEI_FILE_TOKENIZER_JSON, AOEI_FILE_CONFIG, AOEI_FILE_SPECIAL_MAP, AOEI_FILE_ADDED_TOKENS};
     const aoei_kept_file *json = &t->file[AOEI_FILE_TOKENIZER_JSON];
+    json_t *model = NULL;
     char *path[4];
     for (size_t i = 0; i < 4; i++)
         path[i] = aoei_path_join(dir, aoei_tokenizer_file_name(files[i]));
-    const int rc =
-        path[0] && path[1] && path[2] && path[3]
-            ? aoei_tokenizer_read_json(t, json->data, json->size, &(aoei_json_paths){path[0], path[1], path[2], path[3]}, err)
-            : aoei_fail_nomem(err, strlen(dir));
+    int rc = path[0] && path[1] && path[2] && path[3] ? load_model_config(&model, dir, err) : aoei_fail_nomem(err, strlen(dir));
+    if (!rc)
+        rc = aoei_tokenizer_read_json(t, json->data, json->size, model, &(aoei_json_paths){path[0], path[1], path[2], path[3]},
+                                      err);
+    json_decref(model);
     for (size_t i = 0; i < 4; i++)
         aoei_free(path[i]);
     return rc;
@@ -173,7 +187,7 @@ int aoei_tokenizer_parse_json(aoe_tokenizer **out, const char *data, size_t len,
     if (rc == 0)
         rc = keep_copy(&t->file[AOEI_FILE_CONFIG], config, err);
     if (rc == 0)
-        rc = aoei_tokenizer_read_json(t, data, len, &(aoei_json_paths){name, name, name, name}, err);
+        rc = aoei_tokenizer_read_json(t, data, len, NULL, &(aoei_json_paths){name, name, name, name}, err);
     if (rc)
         aoe_tokenizer_close(t);
     else

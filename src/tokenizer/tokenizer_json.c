@@ -16,6 +16,7 @@
 #include "tokenizer/listed_tokens.h"
 #include "tokenizer/pretokenizer_read.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_class.h"
 #include "tokenizer/tokenizer_config.h"
 #include "tokenizer/tokenizer_keys.h"
 #include "tokenizer/tokenizer_parts.h"
@@ -95,6 +96,35 @@ static int parse_rest(json_t **root, const char *data, size_t len, size_t begin,
     return rc == AOE_ENOMEM ? rc : 0;
 }
 
+/* Returns 1 if the model is static. The libraries of static models read no other file of the tokenizer than tokenizer.json. */
+static int is_static(const json_t *model) {
+    const char *type = json_string_value(json_object_get(model, "model_type"));
+    return type && (!strcmp(type, "model2vec") || !strcmp(type, "static"));
+}
+
+/* Returns 1 if data[len] contains the string "ByteLevel". */
+static int has_byte_level(const char *data, size_t len) {
+    static const char name[] = "\"ByteLevel\"";
+    const char *end = data + len;
+    for (const char *at = data; (at = memchr(at, '"', (size_t)(end - at))); at++)
+        if ((size_t)(end - at) >= sizeof name - 1 && !memcmp(at, name, sizeof name - 1))
+            return 1;
+    return 0;
+}
+
+/* Sets "tokenizer_class" of *config, which may be NULL, to the class that transformers selects. */
+static int set_class(json_t **config, const json_t *model, const char *subword, int byte_level, const char *file,
+                     aoe_error *err) {
+    const char *written = NULL;
+    const int rc = aoei_json_string(*config, "tokenizer_class", &written, NULL, file, err);
+    if (rc || (!written && !model))
+        return rc;
+    json_t *class = json_string(aoei_tokenizer_class_select(written, model, subword, byte_level));
+    if (!*config)
+        *config = json_object();
+    return json_object_set_new(*config, "tokenizer_class", class) ? aoei_fail_nomem(err, 0) : 0;
+}
+
 /* Sets *config to the settings in tokenizer_config.json, as a new reference. As in transformers, special_tokens_map.json
  * replaces the special tokens if there is no "added_tokens_decoder". NULL: there are no settings. */
 static int read_config(json_t **config, const aoe_tokenizer *t, const aoei_json_paths *paths, aoe_error *err) {
@@ -111,7 +141,8 @@ static int read_config(json_t **config, const aoe_tokenizer *t, const aoei_json_
     return rc;
 }
 
-int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const aoei_json_paths *paths, aoe_error *err) {
+int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, const json_t *model, const aoei_json_paths *paths,
+                             aoe_error *err) {
     const char *path = paths->json;
     json_t *config = NULL;
     aoei_vocab v = {.n_ids = 0};
@@ -122,8 +153,11 @@ int aoei_tokenizer_read_json(aoe_tokenizer *t, const char *data, size_t len, con
         aoei_vocab_free(&v);
     if (!rc && !root)
         rc = aoei_json_parse(&root, data, len, path, err);
-    if (!rc)
+    if (!rc && !is_static(model))
         rc = read_config(&config, t, paths, err);
+    if (!rc && !is_static(model))
+        rc = set_class(&config, model, json_string_value(json_object_get(json_object_get(root, "model"), "type")),
+                       has_byte_level(data, len), paths->config, err);
     if (!rc)
         rc = read_root(t, &v, root, config, paths, err);
     json_decref(config);

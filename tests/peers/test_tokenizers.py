@@ -5,7 +5,9 @@ tokenizer classes of the library transformers.
 The texts are 100,000 lines in 20 scripts, generated with a fixed seed, of which a third are adversarial. The environment
 variable AOE_TOKENIZER_LINES sets another number of lines.
 """
+import base64
 import importlib
+import itertools
 import json
 import os
 import random
@@ -420,7 +422,7 @@ def test_lowercase(aoe, tmp_path, corpus, kind):
     """do_lower_case of sentence-transformers adds the normalizer Lowercase in front of the others."""
     tokenizer = KINDS[kind](corpus)
     tokenizer.add_tokens([tokenizers.AddedToken("LOWKEY", normalized=True), tokenizers.AddedToken("[NEW]", normalized=False)])
-    directory = save(tokenizer, tmp_path)
+    directory = save(tokenizer, tmp_path, {"tokenizer_class": "PreTrainedTokenizerFast"})
     (directory / "config.json").write_text('{"model_type": "bert"}')
     (directory / "sentence_bert_config.json").write_text('{"max_seq_length": 64, "do_lower_case": true}')
     before = [tokenizer.normalizer] if tokenizer.normalizer else []
@@ -457,3 +459,66 @@ def test_settings(aoe, tmp_path, corpus, name):
         got = aoe.tokenize(directory, texts, *(["--max-length", length] if length else []))
         wrong = [(t, g, w) for t, g, w in zip(texts, got, want) if g != w]
         assert not wrong, f"{len(wrong)} of {len(texts)}: {wrong[:3]}"
+
+
+# Classes that build their normalizer and their pre-tokenizer, with other components in tokenizer.json
+
+PIECES = [*"abEe\u00e9\u00c9\u2581.-'`\"1\u4e2dfi \n\t\u0301!<x>s", "fi", "\u2581a", "\u2581b", "\u2581E", "a.b", "\u2581\u2581", "ab"]
+CLASS_TEXTS = ["a E e-E a.b \u00e9", "  lead a", "trail a  ", "\u2581a \u2581", "a <x> b", "<x>a", "\u00c9 \ufb01 ''a`` ", "``a", "a\nb\t c",
+               "a  b   c", "<s>a</s> b", "[CLS] a [SEP]", "<mask> a", "\u4e2da.b1", "e\u0301a  E\u0301", "''a '' b"]
+CLASSES = {
+    # name: (model type, special tokens, changes of tokenizer_config.json); a name that begins with "-" is not written
+    "XLMRobertaTokenizer": ("xlm-roberta", "<s> <pad> </s> <unk> <mask>", [{}, {"add_prefix_space": False}]),
+    "CamembertTokenizer": ("camembert", "<s> <pad> </s> <unk> <mask>", [{}, {"add_prefix_space": None}]),
+    "AlbertTokenizer": ("albert", "<pad> <unk> [CLS] [SEP] [MASK]",
+                        [{}, {"do_lower_case": False}, {"keep_accents": True, "add_prefix_space": False}]),
+    "DebertaV2Tokenizer": ("deberta-v2", "[PAD] [UNK] [CLS] [SEP] [MASK]",
+                           [{}, {"do_lower_case": True}, {"split_by_punct": True, "add_prefix_space": False}]),
+    "LlamaTokenizer": ("llama", "<unk> <s> </s>", [{}, {"add_prefix_space": False}, {"legacy": True}]),
+    "GemmaTokenizer": ("gemma3_text", "<pad> <eos> <bos> <unk> <mask>", [{}, {"unk_token": "<pad>"}]),
+    "RobertaTokenizer": ("roberta", "<s> <pad> </s> <unk> <mask>", [{}, {"add_prefix_space": True}]),
+    "-qwen2": ("qwen2", "<|endoftext|> <s>", [{}]),
+    "-gte": ("gte", "<s> <pad> </s> <unk> <mask>", [{}]),
+    "-new": ("new", "<s> <pad> </s> <unk> <mask>", [{}]),
+    "-llama": ("llama", "<unk> <s> </s>", [{}]),
+    "-mistral": ("mistral", "<unk> <s> </s>", [{"tokenizer_class": "LlamaTokenizer"}]),
+}
+
+
+def class_models(special):
+    """Returns a BPE and a Unigram with the same tokens."""
+    tokens = list(dict.fromkeys([*special.split(), *PIECES, *(f"<0x{i:02X}>" for i in range(256)), "\u0120", "\u0120a", "\u00c3"]))
+    merges = [("\u2581", "a"), ("\u2581", "b"), ("\u2581", "E"), ("f", "i"), ("\u2581", "\u2581"), ("a", "b"), ("\u0120", "a")]
+    scores = [(token, 0.0 if i < len(special.split()) else -1 - 0.01 * i) for i, token in enumerate(tokens)]
+    return {"BPE": models.BPE({token: i for i, token in enumerate(tokens)}, merges, unk_token=special.split()[0], ignore_merges=True),
+            "Unigram": models.Unigram(scores, unk_id=1, byte_fallback=True)}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_components_of_classes(aoe, tmp_path, corpus, name):
+    model_type, special, settings = CLASSES[name]
+    charsmap = json.loads(converted(tmp_path, corpus, *SENTENCEPIECE["xlmr_casefold"]).to_str())["normalizer"]
+    while charsmap["type"] == "Sequence":
+        charsmap = charsmap["normalizers"][0]
+    charsmap = normalizers.Precompiled(base64.b64decode(charsmap["precompiled_charsmap"]))
+    others = [None, normalizers.Lowercase(), charsmap, normalizers.Sequence([normalizers.Replace("``", "x"), charsmap]),
+              normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])]
+    divisions = [None, pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="first", split=False),
+                 pre_tokenizers.Sequence([pre_tokenizers.Punctuation(), pre_tokenizers.Metaspace()]),
+                 pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    unigram_class = name in ("XLMRobertaTokenizer", "CamembertTokenizer", "AlbertTokenizer", "DebertaV2Tokenizer", "-gte", "-new")
+    wrong = []
+    for normalizer, division, changes in itertools.product(others, divisions, settings):
+        tokenizer = Tokenizer(class_models(special)["Unigram" if unigram_class else "BPE"])
+        if normalizer:
+            tokenizer.normalizer = normalizer
+        if division:
+            tokenizer.pre_tokenizer = division
+        tokenizer.add_tokens([AddedToken("<x>", normalized=False)])
+        save(tokenizer, tmp_path / "model", changes if name[0] == "-" else {"tokenizer_class": name, **changes})
+        (tmp_path / "model/config.json").write_text(json.dumps({"model_type": model_type}))
+        reference = AutoTokenizer.from_pretrained(str(tmp_path / "model"))
+        want = [reference(text)["input_ids"] for text in CLASS_TEXTS]
+        if aoe.tokenize(tmp_path / "model", CLASS_TEXTS) != want:
+            wrong.append((normalizer, division, changes))
+    assert not wrong

@@ -434,6 +434,7 @@ static void test_kinds(void **state) {
     dir = serve("tests/golden/qwen2", "embedding"); /* this directory has no tokenizer */
     char *tokenizer = test_tokenizer_json(&(test_tokenizer_spec){.words = ""});
     free(test_write_text(dir, "tokenizer.json", tokenizer));
+    free(test_write_text(dir, "tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\"}"));
     free(tokenizer);
     free(dir);
     expect_kind("acme/embedding", 0);

@@ -37,7 +37,8 @@ static void obeys_bert_settings(void **state) {
     expect(json, "{}", text, NULL, "[CLS] e e [UNK] \xe4\xb8\xad [SEP]");
     expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": false}", text, NULL,
            "[CLS] \xc3\x89 E [UNK] \xe4\xb8\xad [SEP]");
-    expect(json, "{\"do_lower_case\": false, \"strip_accents\": true}", text, NULL, "[CLS] E E [UNK] \xe4\xb8\xad [SEP]");
+    expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"do_lower_case\": false, \"strip_accents\": true}", text, NULL,
+           "[CLS] E E [UNK] \xe4\xb8\xad [SEP]");
     expect(json, "{\"tokenizer_class\": \"MPNetTokenizerFast\", \"strip_accents\": false}", text, NULL,
            "[CLS] \xc3\xa9 e [UNK] \xe4\xb8\xad [SEP]");
     expect(json, "{\"tokenizer_class\": \"BertTokenizer\", \"tokenize_chinese_chars\": false}", text, NULL,
@@ -70,10 +71,7 @@ static void obeys_bert_settings(void **state) {
 
 static void obeys_prefixes(void **state) {
     (void)state;
-    static const char byte_level[] = BPE("{\"type\": \"ByteLevel\", \"add_prefix_space\": false}"),
-                      metaspace[] =
-                          BPE("{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"WhitespaceSplit\"}, {\"type\": "
-                              "\"Metaspace\", \"replacement\": \"\xe2\x96\x81\", \"prepend_scheme\": \"always\"}]}");
+    static const char byte_level[] = BPE("{\"type\": \"ByteLevel\", \"add_prefix_space\": false}");
     expect(byte_level, "{\"tokenizer_class\": \"RobertaTokenizer\", \"add_prefix_space\": true}", "a", NULL,
            "\xc4\xa0"
            "a");
@@ -87,40 +85,6 @@ static void obeys_prefixes(void **state) {
            "a");
     expect(BPE("{\"type\": \"ByteLevel\", \"add_prefix_space\": true}"), "{\"tokenizer_class\": \"Qwen2TokenizerFast\"}", "a",
            NULL, "a");
-    expect(metaspace, "{\"tokenizer_class\": \"XLMRobertaTokenizer\"}", "a", NULL,
-           "\xe2\x96\x81"
-           "a");
-    expect(metaspace, "{\"tokenizer_class\": \"XLMRobertaTokenizer\", \"add_prefix_space\": false}", "a", NULL, "a");
-    expect(metaspace, "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_prefix_space\": false}", "a", NULL, "a");
-}
-
-static void obeys_lowercase_in_sequences(void **state) {
-    (void)state;
-    char *json = test_tokenizer_json(&(test_tokenizer_spec){
-        .words = "e E \xc3\xa9",
-        .normalizer =
-            "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFKD\"}, {\"type\": \"StripAccents\"}, {\"type\": "
-            "\"Lowercase\"}]}"});
-    expect(json, "{\"tokenizer_class\": \"AlbertTokenizer\"}", "E \xc3\xa9", NULL, "[CLS] e e [SEP]");
-    expect(json, "{\"tokenizer_class\": \"AlbertTokenizer\", \"do_lower_case\": false}", "E \xc3\xa9", NULL, "[CLS] E e [SEP]");
-    expect(json, "{\"tokenizer_class\": \"AlbertTokenizer\", \"keep_accents\": true}", "E \xc3\xa9", NULL,
-           "[CLS] e \xc3\xa9 [SEP]");
-    free(json);
-    json = test_tokenizer_json(&(test_tokenizer_spec){
-        .words = "e E", .normalizer = "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}]}"});
-    expect(json, "{\"tokenizer_class\": \"DebertaV2Tokenizer\"}", "E", NULL, "[CLS] E [SEP]");
-    expect(json, "{\"tokenizer_class\": \"DebertaV2Tokenizer\", \"do_lower_case\": true}", "E", NULL, "[CLS] e [SEP]");
-    free(json);
-}
-
-static void obeys_split_by_punct(void **state) {
-    (void)state;
-    static const char json[] =
-        "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"[UNK]\", 0], [\"a.a\", -1], [\"a\", -1], [\".\", -1]]}, "
-        "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Punctuation\"}]}}";
-    expect(json, "{\"tokenizer_class\": \"DebertaV2Tokenizer\"}", "a.a", NULL, "a.a");
-    expect(json, "{\"tokenizer_class\": \"DebertaV2Tokenizer\", \"split_by_punct\": true}", "a.a", NULL, "a . a");
-    expect(json, "{}", "a.a", NULL, "a . a");
 }
 
 static void adds_tokens(void **state) {
@@ -197,22 +161,6 @@ static void obeys_an_empty_decoder(void **state) {
     free(json);
 }
 
-/* GemmaTokenizer replaces the pre-tokenizer, so that a byte-level tokenizer.json gives other tokens in transformers. */
-static void rejects_gemma_with_byte_level(void **state) {
-    (void)state;
-    static const char json[] =
-        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}, \"pre_tokenizer\": {\"type\": \"%s\"%s}}";
-    aoe_tokenizer *t;
-    aoe_error err = {0};
-    char text[200];
-    snprintf(text, sizeof text, json, "ByteLevel", ", \"add_prefix_space\": false");
-    assert_int_equal(open_files(&t, text, "{\"tokenizer_class\": \"GemmaTokenizer\"}", &err), AOE_EUNSUPPORTED);
-    assert_non_null(strstr(err.message, "tokenizer_class \"GemmaTokenizer\" does not use the pre_tokenizer ByteLevel"));
-    snprintf(text, sizeof text, json, "Split", ", \"pattern\": {\"String\": \" \"}, \"behavior\": \"MergedWithPrevious\"");
-    assert_int_equal(open_files(&t, text, "{\"tokenizer_class\": \"GemmaTokenizer\"}", &err), 0);
-    aoe_tokenizer_close(t);
-}
-
 static void truncates_at_the_start(void **state) {
     (void)state;
     char *json = test_tokenizer_json(&(test_tokenizer_spec){.words = "a b c d : x"});
@@ -232,6 +180,10 @@ static void truncates_at_the_start(void **state) {
     free(json);
 }
 
+#define UNIGRAM(id)                                                                                                            \
+    "{\"model\": {\"type\": \"Unigram\", \"unk_id\": " id ", \"vocab\": [[\"<s>\", 0], [\"[UNK]\", 0], [\"</s>\", 0], "        \
+    "[\"<unk>\", 0], [\"a\", -1], [\"[CLS]\", 0], [\"[SEP]\", 0]]}}"
+
 /* transformers passes token types only if "model_input_names", or the class of the tokenizer, names them */
 static void passes_token_types(void **state) {
     (void)state;
@@ -242,9 +194,7 @@ static void passes_token_types(void **state) {
         {"{\"model_input_names\": [\"input_ids\", \"token_type_ids\"]}", "{}", 1},
         {"{\"model_input_names\": [\"input_ids\"], \"tokenizer_class\": \"BertTokenizer\"}", "{\"model_type\": \"bert\"}", 0},
         {"{\"tokenizer_class\": \"BertTokenizer\"}", "{}", 1},
-        {"{\"tokenizer_class\": \"DebertaV2TokenizerFast\"}", "{}", 1},
         {"{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}", "{\"model_type\": \"bert\"}", 0},
-        {"{\"tokenizer_class\": \"AlbertTokenizer\"}", "{\"tokenizer_class\": \"BertTokenizer\"}", 0},
         {"{}", "{\"tokenizer_class\": \"BertTokenizer\"}", 1},
         {"{}", "{\"tokenizer_class\": \"XLMRobertaTokenizer\", \"model_type\": \"bert\"}", 0},
         {"{}", "{\"model_type\": \"electra\"}", 1},
@@ -262,14 +212,18 @@ static void passes_token_types(void **state) {
         json_decref(model);
         aoe_tokenizer_close(t);
     }
+    assert_int_equal(open_files(&t, UNIGRAM("4"), "{\"tokenizer_class\": \"DebertaV2TokenizerFast\"}", &err), 0);
+    assert_int_equal(aoei_tokenizer_passes_types(t, NULL), 1);
+    aoe_tokenizer_close(t);
+    json_t *bert = json_pack("{s:s}", "tokenizer_class", "BertTokenizer");
+    assert_int_equal(open_files(&t, UNIGRAM("4"), "{\"tokenizer_class\": \"AlbertTokenizer\"}", &err), 0);
+    assert_int_equal(aoei_tokenizer_passes_types(t, bert), 0);
+    aoe_tokenizer_close(t);
+    json_decref(bert);
     assert_int_equal(open_files(&t, json, "{\"model_input_names\": \"input_ids\"}", &err), AOE_EFORMAT);
     assert_non_null(strstr(err.message, "tokenizer_config.json: \"model_input_names\""));
     free(json);
 }
-
-#define UNIGRAM(id)                                                                                                            \
-    "{\"model\": {\"type\": \"Unigram\", \"unk_id\": " id ", \"vocab\": [[\"<s>\", 0], [\"[UNK]\", 0], [\"</s>\", 0], "        \
-    "[\"<unk>\", 0], [\"a\", -1], [\"[CLS]\", 0], [\"[SEP]\", 0]]}}"
 
 /* Some classes build the template and the unknown token from tokenizer_config.json and not from tokenizer.json. */
 static void obeys_special_tokens(void **state) {
@@ -292,7 +246,11 @@ static void obeys_special_tokens(void **state) {
     expect(UNIGRAM("4"), "{\"tokenizer_class\": \"XLMRobertaTokenizer\", \"eos_token\": \"a\"}", "z", NULL, "<s> <unk> a");
     expect(UNIGRAM("4"), "{\"tokenizer_class\": \"CamembertTokenizer\", \"unk_token\": \"[UNK]\"}", "z", NULL,
            "<s> [UNK] </s>");
-    expect(UNIGRAM("4"), "{\"tokenizer_class\": \"AlbertTokenizer\"}", "z", NULL, "[UNK]");
+    expect(UNIGRAM("4"), "{\"tokenizer_class\": \"AlbertTokenizer\"}", "z", NULL, "[CLS] [UNK] [SEP]");
+    /* this class uses the template in tokenizer.json if there is one */
+    expect("{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"[CLS]\", 0], [\"[UNK]\", 0], [\"[SEP]\", 0]]}, "
+           "\"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"[SEP]\", 2], \"cls\": [\"[SEP]\", 2]}}",
+           "{\"tokenizer_class\": \"AlbertTokenizer\"}", "z", NULL, "[SEP] [UNK] [SEP]");
     expect(UNIGRAM("4"), "{\"tokenizer_class\": \"DebertaV2Tokenizer\", \"unk_token\": \"<unk>\"}", "z", NULL,
            "[CLS] <unk> [SEP]");
     expect(UNIGRAM("4"), "{\"tokenizer_class\": \"DebertaV2Tokenizer\", \"unk_token\": \"a\", \"unk_id\": 2}", "z", NULL,
@@ -343,13 +301,17 @@ static void adds_tokens_of_the_older_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(obeys_bert_settings),           cmocka_unit_test(obeys_prefixes),
-        cmocka_unit_test(obeys_lowercase_in_sequences),  cmocka_unit_test(adds_tokens),
-        cmocka_unit_test(rejects_lists_of_other_types),  cmocka_unit_test(rejects_classes_and_empty_tokens),
-        cmocka_unit_test(obeys_an_empty_decoder),        cmocka_unit_test(rejects_gemma_with_byte_level),
-        cmocka_unit_test(truncates_at_the_start),        cmocka_unit_test(passes_token_types),
-        cmocka_unit_test(adds_tokens_of_the_older_file), cmocka_unit_test(obeys_split_by_punct),
-        cmocka_unit_test(obeys_special_tokens),          cmocka_unit_test(obeys_the_map_of_special_tokens),
+        cmocka_unit_test(obeys_bert_settings),
+        cmocka_unit_test(obeys_prefixes),
+        cmocka_unit_test(adds_tokens),
+        cmocka_unit_test(rejects_lists_of_other_types),
+        cmocka_unit_test(rejects_classes_and_empty_tokens),
+        cmocka_unit_test(obeys_an_empty_decoder),
+        cmocka_unit_test(truncates_at_the_start),
+        cmocka_unit_test(passes_token_types),
+        cmocka_unit_test(adds_tokens_of_the_older_file),
+        cmocka_unit_test(obeys_special_tokens),
+        cmocka_unit_test(obeys_the_map_of_special_tokens),
     };
     return cmocka_run_group_tests(tests, test_dir_set_up, test_dir_tear_down);
 }
