@@ -93,7 +93,8 @@ static int train(work *w, const char *output, aoe_error *err) {
     if (code)
         return code;
     const int resume = has_checkpoint(output);
-    if (!resume && (code = aoei_remove_tree(output, err))) /* files of a run that was interrupted before its first checkpoint */
+    if (!resume && aoei_is_dir(output) &&
+        (code = aoei_remove_tree(output, err))) /* files of a run that was interrupted before its first checkpoint */
         return code;
     t.args.output = output;
     t.args.seed = w->t->seed;
