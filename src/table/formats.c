@@ -266,10 +266,12 @@ int aoei_format_of_name(aoe_table_format *format, const char *path, aoe_error *e
     if (!e || e->kind == TABLE)
         return 0;
     if (e->kind == DOCUMENT)
-        return aoei_fail(err, AOE_EARG,
-                         "%s: a file of this type is usually one text, not one text per line; set options.whole_files for one "
-                         "text per file, set options.input_format to txt for one text per line, or rename the file to .txt",
-                         path);
+        return aoei_fail(
+            err, AOE_EARG,
+            "%s: a file of this type is usually one text, not a table (.tsv, .csv, .jsonl, .json) or one text per "
+            "line (.txt); set options.whole_files for one text per file, set options.input_format to the format of "
+            "the file, or rename the file",
+            path);
     return aoei_fail(err, AOE_EARG, "%s: the file is %s; %s", path, conversions[e->kind].name, conversions[e->kind].advice);
 }
 

@@ -51,7 +51,7 @@ for extension in $known $lines $documents $others; do
     *" $extension "*) grep -q 'set --input-format' stats.out || cat stats.out ;;
     esac
     case " $documents " in
-    *" $extension "*) grep -q 'set --whole-files for one text per file, set --input-format to txt' embed.out || cat embed.out ;;
+    *" $extension "*) grep -q 'set --whole-files for one text per file, set --input-format to the format' embed.out || cat embed.out ;;
     esac
     case " $others " in
     *" $extension "*)

@@ -14,3 +14,8 @@ columns='text1=the question,text2=context,label=value'
 train -d equal.tsv --columns "$columns"
 train -q -d equal.tsv --columns 'query=the question,positive=context,ignore=value'
 train -q -d equal.tsv --columns "$columns" --w-cosine 0 --w-angle 0
+# a document is not a table; the message lists the formats
+cp equal.tsv table.md
+"$AOE" train -q -m model -d table.md -o unused || echo "exit $?"
+"$AOE" eval sts -q -m model table.md || echo "exit $?"
+is_absent unused

@@ -50,8 +50,8 @@ static void test_rejected_extensions(void **state) {
         const char *path, *want;
     } cases[] = {
         {"a.md",
-         "a.md: a file of this type is usually one text, not one text per line; set options.whole_files for one text per "
-         "file, set options.input_format to txt for one text per line, or rename the file to .txt"},
+         "a.md: a file of this type is usually one text, not a table (.tsv, .csv, .jsonl, .json) or one text per line (.txt); "
+         "set options.whole_files for one text per file, set options.input_format to the format of the file, or rename the file"},
         {"b/a.HTML", "one text per file"},
         {"a.py", "one text per file"},
         {"a.tex.gz", "one text per file"},
