@@ -23,7 +23,10 @@ texts() { # texts FILE: prints the texts of a file, one per line
     *) cp "$1" "$work/file" ;;
     esac
     case $name in
-    *.tsv | *.tab | *.txt) tr '\t' '\n' <"$work/file" ;;
+    *.tsv | *.tab | *.txt)
+        tr '\t' '\n' <"$work/file"
+        echo # the last line need not end in LF
+        ;;
     *.json | *.jsonl | *.ndjson) # the title and the text of a document are also embedded together
         jq -r '(.. | strings), (.. | objects | select(has("title") and has("text")) | "\(.title) \(.text)") | gsub("[\t\n]"; " ")' "$work/file" ||
             fail "$1 is not valid JSON"

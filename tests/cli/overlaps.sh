@@ -11,7 +11,7 @@ without() { # without ROWS [OPTION...]: the rows that are kept and the counts
     cat counts
 }
 mkdir -p tests/STS12-en-test tests/beir/qrels
-printf 'A man is playing the flute.\tIt'"'"'s raining in the old town\n' >tests/STS12-en-test/STS.input.words.txt
+printf 'A man is playing the flute.\tIt'"'"'s raining in the old town' >tests/STS12-en-test/STS.input.words.txt
 printf '5\n' >tests/STS12-en-test/STS.gs.words.txt
 printf '{"_id": "d1", "title": "Wing flow", "text": "Pressure on a\\twing."}\n' | gzip >tests/beir/corpus.jsonl.gz
 printf 'query-id\tcorpus-id\tscore\nq1\td1\t1\n' >tests/beir/qrels/test.tsv
