@@ -246,8 +246,8 @@ int aoei_publish_recover(const aoei_log *log, const char *dir, aoe_error *err) {
     return rc;
 }
 
-/* Returns 1 if the files of a model in dir were written for a model: there are weights, or aoe.json or modules.json, which no
- * other program uses. The weights can be missing, for example after an interrupted download. */
+/* Returns 1 if the directory contains a model: weights, aoe.json or modules.json. The weights can be missing, for example after
+ * an interrupted download. */
 static int belongs_to_model(const char *dir) {
     return aoei_has_weights(dir) || aoei_entry_exists(dir, "aoe.json") || aoei_entry_exists(dir, "modules.json");
 }

@@ -18,7 +18,8 @@
 
 enum { MAX_ENDS = 8 };
 
-/* The tokens of the template before and after the texts. They depend on the fields in the first two lines. */
+/* The tokens of the template before and after the texts. They depend on the first four fields, which are the key of the entry.
+ */
 typedef struct template_ends {
     char *prompt; /* content of the system message, owned; NULL: there is none */
     int is_pair, lowercase, drop_unknown;

@@ -45,11 +45,12 @@ static json_t *byte_level(int prefix, int use_regex) {
                      use_regex);
 }
 
-/* Returns a normalizer Replace, or a pre-tokenizer Split if `behavior` is not NULL. kind: String or Regex. */
+/* Returns a normalizer Replace. kind: type of the pattern, String or Regex. */
 static json_t *replace(const char *kind, const char *pattern, const char *content) {
     return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", kind, pattern, "content", content);
 }
 
+/* Returns a pre-tokenizer Split. kind: as above. */
 static json_t *split(const char *kind, const char *pattern, const char *behavior) {
     return json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", kind, pattern, "behavior", behavior, "invert", 0);
 }
@@ -206,10 +207,10 @@ static int check_model(const json_t *root, const struct class_parts *c, const ch
     const char *type = json_string_value(json_object_get(json_object_get(root, "model"), "type"));
     return !type || !strcmp(type, c->model)
                ? 0
-               : aoei_fail(
-                     err, AOE_EUNSUPPORTED,
-                     "%s: tokenizer_class \"%s\" needs a model of the type %s, but tokenizer.json has %s; correct the class",
-                     file, c->name, c->model, type);
+               : aoei_fail(err, AOE_EUNSUPPORTED,
+                           "%s: the tokenizer class is %s, which needs a model of the type %s, but tokenizer.json has %s; set "
+                           "\"tokenizer_class\" to the class of this model",
+                           file, c->name, c->model, type);
 }
 
 int aoei_class_parts_set(json_t *root, const char *name, const json_t *config, const char *file, aoe_error *err) {

@@ -190,7 +190,7 @@ static void rejects_models_of_other_types(void **state) {
     static const struct {
         const char *json, *config, *model, *fragment;
     } cases[] = {
-        {bpe, "{}", "{\"model_type\": \"bert\"}", "tokenizer_class \"BertTokenizer\" needs a model of the type WordPiece"},
+        {bpe, "{}", "{\"model_type\": \"bert\"}", "class is BertTokenizer, which needs a model of the type WordPiece"},
         {bpe, "{\"tokenizer_class\": \"AlbertTokenizer\"}", "{}",
          "needs a model of the type Unigram, but tokenizer.json has BPE"},
         {unigram, "{\"tokenizer_class\": \"LlamaTokenizer\"}", "{}", "needs a model of the type BPE"},

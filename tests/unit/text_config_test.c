@@ -131,8 +131,8 @@ static void rejects_classes_and_empty_tokens(void **state) {
     static const struct {
         const char *config, *fragment;
     } cases[] = {
-        {"{\"tokenizer_class\": \"RobertaTokenizer\"}", "tokenizer_class \"RobertaTokenizer\" needs a model of the type BPE"},
-        {"{\"tokenizer_class\": \"GemmaTokenizer\"}", "tokenizer_class \"GemmaTokenizer\" needs a model of the type BPE"},
+        {"{\"tokenizer_class\": \"RobertaTokenizer\"}", "class is RobertaTokenizer, which needs a model of the type BPE"},
+        {"{\"tokenizer_class\": \"GemmaTokenizer\"}", "class is GemmaTokenizer, which needs a model of the type BPE"},
         {"{\"tokenizer_class\": \"BertTokenizer\", \"sep_token\": \"\"}", "\"sep_token\" is empty"},
         {"{\"truncation_side\": \"LEFT\"}", "truncation_side \"LEFT\""},
     };
