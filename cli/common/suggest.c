@@ -126,7 +126,7 @@ static const struct {
 } foreign[] = {
     {"device backend gpu gpus gpu-layers n-gpu-layers ngl cuda use-cuda no-cuda main-gpu", "aoe computes on the CPU"},
     {"trust-remote-code", "aoe runs no code of a model"},
-    {"cache-dir cache-folder huggingface-hub-cache local-dir", "the environment variable HF_HOME sets the cache of models"},
+    {"cache-dir cache-folder huggingface-hub-cache local-dir", "the environment variable HF_HOME sets the model cache"},
     {"hf-token hf-api-token huggingface-token use-auth-token", "the environment variable HF_TOKEN contains the token"},
     {"local-files-only", "only aoe pull downloads models"},
     {"host hostname port", "aoe has no server; aoe embed --flush answers line by line on standard output"},
