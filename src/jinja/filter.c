@@ -648,7 +648,7 @@ static int int_filter(aoei_jinja_run *r, value *out, aoe_text name, const value 
         *out = aoei_jinja_int(v->as.integer);
     for (size_t i = 0; i < text.len; i++) {
         const char c = text.data[i];
-        if (c < 0)
+        if ((unsigned char)c >= 0x80)
             return fail_unsupported(r, "filter", name);
         if (c >= '0' && c <= '9') {
             digits++;
