@@ -6,6 +6,7 @@
 #ifndef AOE_CLI_EXPERIMENT_EXPERIMENT_H
 #define AOE_CLI_EXPERIMENT_EXPERIMENT_H
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/progress.h"

@@ -2,6 +2,7 @@
  * Implements `aoe convert`: copies a model directory and stores its weights as f32, bf16 or int8, or creates a model directory
  * from a text file with word vectors.
  */
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"

@@ -2,6 +2,7 @@
  * Implements `aoe flow`: copies a model and adds a normalizing flow after its pooling. The flow is fitted to the embeddings of
  * given texts.
  */
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"

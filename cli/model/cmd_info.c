@@ -3,6 +3,8 @@
  * file that contains them. With --plan, it prints the memory plan of a model directory or of a predefined shape, which is the
  * number of bytes that inference and training need.
  */
+#include "aoe_convert.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"

@@ -2,6 +2,7 @@
  * Implements `aoe init`: creates a model directory with random weights. The vocabulary is trained on given texts or copied from
  * another model.
  */
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"

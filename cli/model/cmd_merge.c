@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements `aoe merge`: merges LoRA adapters into their base model, or averages the weights of several models.
  */
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"

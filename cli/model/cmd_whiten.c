@@ -2,6 +2,7 @@
  * Implements `aoe whiten`: copies a model and adds a linear layer after its pooling. The layer is computed from the embeddings
  * of given texts, so that the components of the transformed embeddings are uncorrelated and have variance 1.
  */
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "cli/common/common.h"
 #include "cli/common/dispatch.h"

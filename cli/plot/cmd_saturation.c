@@ -4,6 +4,7 @@
  * vectors with the same angle. The library computes all scores and gradients, so the plot shows the functions that training
  * uses.
  */
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "cli/common/dispatch.h"
 #include "cli/plot/plot.h"

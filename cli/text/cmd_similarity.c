@@ -3,6 +3,7 @@
  * with a query.
  */
 #include "aoe_data.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/utf8.h"
 #include "cli/common/common.h"

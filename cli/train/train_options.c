@@ -4,6 +4,7 @@
 #include "cli/train/train_options.h"
 
 #include "aoe_data.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/closest.h"
 #include "cli/common/hints.h"

@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 
 #include "aoe_eval.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/check.h"

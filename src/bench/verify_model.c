@@ -10,6 +10,7 @@
  *   and the gradients of the model with these adapters.
  * No tokenizer is needed. In int8, which does not support training, only the embeddings are compared.
  */
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/context.h"

@@ -7,6 +7,7 @@
  * - "out": for each loss, the expected "loss", "grad_x" and "grad_y".
  * For in-batch negatives ("ibn"), pairs with a label of at least 1 are positive, and identical texts are not detected.
  */
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"

@@ -8,6 +8,7 @@
 
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/check.h"

@@ -6,6 +6,7 @@
 #ifndef AOEI_CREATE_CONVERT_H
 #define AOEI_CREATE_CONVERT_H
 
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "aoe.h"
 #include "model/save.h"

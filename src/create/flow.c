@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aoe_data.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/check.h"

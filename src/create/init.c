@@ -16,6 +16,7 @@
 #include "encoder/layer_pooling.h"
 #include "encoder/slot_layout.h"
 #include "encoder/slots.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/context.h"

@@ -5,6 +5,7 @@
 #define AOEI_CREATE_INIT_H
 
 #include "aoe.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "encoder/config.h"
 #include "tokenizer/wordpiece_trainer.h"

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "model/model.h"
 #include "tokenizer/token_subset.h"

@@ -5,6 +5,7 @@
 #ifndef AOEI_CREATE_TRUNCATE_H
 #define AOEI_CREATE_TRUNCATE_H
 
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "model/save.h"
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/check.h"

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 
 /* Returns a JSON object with one key for each option. The caller frees the object. Returns NULL if out of memory. */

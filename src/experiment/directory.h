@@ -7,6 +7,7 @@
 #ifndef AOEI_EXPERIMENT_DIRECTORY_H
 #define AOEI_EXPERIMENT_DIRECTORY_H
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 #include "base/lock.h"
 #include "experiment/trial.h"

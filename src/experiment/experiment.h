@@ -10,6 +10,7 @@
 #ifndef AOEI_EXPERIMENT_EXPERIMENT_H
 #define AOEI_EXPERIMENT_EXPERIMENT_H
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 #include "experiment/trial.h"
 

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 
 /* Results for the files that were already read, so that each file is read only once. */

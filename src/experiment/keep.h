@@ -5,6 +5,7 @@
 #ifndef AOEI_EXPERIMENT_KEEP_H
 #define AOEI_EXPERIMENT_KEEP_H
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 #include "experiment/trial.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "aoe_plan.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/error.h"

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 
 typedef struct aoei_trial {

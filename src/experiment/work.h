@@ -4,6 +4,7 @@
 #ifndef AOEI_EXPERIMENT_WORK_H
 #define AOEI_EXPERIMENT_WORK_H
 
+#include "aoe_experiment.h"
 #include "aoe_train.h"
 #include "experiment/process.h"
 #include "experiment/trial.h"

@@ -8,6 +8,7 @@
  */
 #include "loss/angle.h"
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "loss/cosine.h"
 

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/arena.h"

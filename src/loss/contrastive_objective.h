@@ -5,6 +5,7 @@
 #ifndef AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
 #define AOEI_LOSS_CONTRASTIVE_OBJECTIVE_H
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "loss/objective.h"
 #include "base/context.h"

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/arena.h"

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/error.h"
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "aoe.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "loss/example_sweep.h"
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "aoe.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/context.h"
 

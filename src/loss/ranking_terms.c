@@ -4,6 +4,7 @@
  */
 #include "loss/ranking_terms.h"
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "loss/angle.h"
 #include "loss/cosine.h"

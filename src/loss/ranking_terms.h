@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/arena.h"
 

@@ -7,6 +7,7 @@
 #ifndef AOEI_LOSS_SCORE_OBJECTIVE_H
 #define AOEI_LOSS_SCORE_OBJECTIVE_H
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "loss/objective.h"
 

@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/context.h"
 

@@ -10,6 +10,7 @@
 #ifndef AOEI_LOSS_VECTOR_OBJECTIVE_H
 #define AOEI_LOSS_VECTOR_OBJECTIVE_H
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/context.h"
 #include "loss/objective.h"

@@ -8,6 +8,7 @@
 #ifndef AOEI_LOSS_VIEW_OBJECTIVE_H
 #define AOEI_LOSS_VIEW_OBJECTIVE_H
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/context.h"
 #include "loss/classification_objective.h"

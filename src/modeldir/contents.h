@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "aoe.h"
 #include "encoder/config.h"

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/bf16.h"

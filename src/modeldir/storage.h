@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "aoe.h"
 #include "modeldir/safetensors_writer.h"

@@ -9,6 +9,7 @@
 #ifndef AOEI_TRAIN_DISCRIMINATOR_H
 #define AOEI_TRAIN_DISCRIMINATOR_H
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"

@@ -3,6 +3,8 @@
  * trainer are called with measuring arenas, which only add up sizes (base/arena.h). The function that chooses the storage of a
  * weight is called for every weight. Therefore, the results equal the real allocations.
  */
+#include "aoe_convert.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/check.h"

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "table/examples.h"
 #include "train/pair_step.h"

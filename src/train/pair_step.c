@@ -3,6 +3,7 @@
  */
 #include "train/pair_step.h"
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/error.h"

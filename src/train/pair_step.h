@@ -16,6 +16,7 @@
 #ifndef AOEI_TRAIN_PAIR_STEP_H
 #define AOEI_TRAIN_PAIR_STEP_H
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "model/text_batch.h"
 #include "encoder/encoder.h"

@@ -5,6 +5,7 @@
  * the texts of all batches that are accumulated in a step are numbered consecutively.
  */
 #include "aoe_data.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/check.h"

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/context.h"
 #include "encoder/config.h"

@@ -5,6 +5,7 @@
  */
 #include "train/train_loop.h"
 
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "encoder/encoder.h"
 #include "encoder/params.h"

@@ -15,6 +15,7 @@
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
 #include "../support/train_run.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/dir.h"

@@ -9,6 +9,7 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/dir.h"

@@ -12,6 +12,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/dir.h"
 

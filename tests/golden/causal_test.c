@@ -16,6 +16,7 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 #include "aoe_eval.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/json.h"
 #include "model/model.h"

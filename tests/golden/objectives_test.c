@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "loss/pair_objective.h"

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../support/grad_check.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/random.h"

@@ -12,6 +12,7 @@
 #include "../support/grad_check.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/random.h"

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/random.h"

@@ -16,6 +16,8 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
+#include "aoe_convert.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "base/bf16.h"
 #include "base/context.h"

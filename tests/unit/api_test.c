@@ -12,6 +12,7 @@
 #include "aoe.h"
 #include "aoe_annotate.h"
 #include "aoe_data.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/dir.h"
 

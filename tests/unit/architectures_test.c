@@ -11,6 +11,7 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/json.h"
 #include "encoder/arch.h"

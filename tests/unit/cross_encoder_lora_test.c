@@ -11,6 +11,8 @@
 
 #include "../support/support.h"
 #include "../support/train_run.h"
+#include "aoe_convert.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "base/json.h"
 #include "modeldir/safetensors.h"

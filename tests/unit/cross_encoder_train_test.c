@@ -11,6 +11,7 @@
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "aoe_eval.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "loss/score_objective.h"
 

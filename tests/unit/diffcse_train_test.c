@@ -10,6 +10,7 @@
 #include "../support/support.h"
 #include "../support/tiny_mlm.h"
 #include "../support/train_run.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/path.h"
 #include "model/model.h"

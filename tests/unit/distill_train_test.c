@@ -13,6 +13,7 @@
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "aoe_data.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/dir.h"
 #include "base/json.h"

@@ -13,6 +13,8 @@
 
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_experiment.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/atomic_write.h"

@@ -13,6 +13,7 @@
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
 #include "../support/tiny_model.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/context.h"
 #include "base/dir.h"

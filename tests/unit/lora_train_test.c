@@ -12,6 +12,7 @@
 
 #include "../support/support.h"
 #include "../support/train_run.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/dir.h"

@@ -9,6 +9,7 @@
 #include "../support/support.h"
 #include "../support/tiny_mlm.h"
 #include "../support/train_run.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "encoder/slots.h"
 #include "experiment/plan.h"

@@ -13,6 +13,8 @@
 #include "../support/support.h"
 #include "../support/train_run.h"
 #include "aoe_data.h"
+#include "aoe_convert.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/dir.h"
 #include "base/json.h"

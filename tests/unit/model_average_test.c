@@ -9,6 +9,7 @@
 #include "../support/model_dir.h"
 #include "../support/support.h"
 #include "../support/tiny_adapters.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/bf16.h"
 #include "base/dir.h"

@@ -11,6 +11,8 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "aoe_convert.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "base/bf16.h"
 #include "base/dir.h"

@@ -10,6 +10,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "encoder/slot_layout.h"
 #include "model/model.h"

@@ -11,6 +11,7 @@
 
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "base/context.h"
 #include "encoder/slots.h"

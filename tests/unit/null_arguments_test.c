@@ -10,9 +10,13 @@
 #include "../support/support.h"
 #include "aoe.h"
 #include "aoe_annotate.h"
+#include "aoe_convert.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"
+#include "aoe_experiment.h"
 #include "aoe_hub.h"
+#include "aoe_objective.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 
 /* All pointer arguments that are not NULL point to this memory. A function checks all its pointers before it uses one of them,

@@ -11,9 +11,13 @@
 #include "../support/support.h"
 #include "aoe.h"
 #include "aoe_annotate.h"
+#include "aoe_convert.h"
 #include "aoe_data.h"
 #include "aoe_eval.h"
+#include "aoe_experiment.h"
 #include "aoe_hub.h"
+#include "aoe_objective.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "base/dir.h"
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../support/support.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "base/random.h"

@@ -14,6 +14,8 @@
 #include "../support/grad_check.h"
 #include "../support/model_dir.h"
 #include "../support/support.h"
+#include "aoe_convert.h"
+#include "aoe_plan.h"
 #include "aoe_train.h"
 #include "base/alloc.h"
 #include "encoder/arch_static.h"

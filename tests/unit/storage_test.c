@@ -4,6 +4,7 @@
  * arithmetic. Values that are read from int8 or int5 rows and stored again must give identical bytes, for scales of all
  * magnitudes. Other tests cover the errors of the function that writes files.
  */
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "modeldir/storage.h"
 

@@ -17,6 +17,7 @@
 #include "../support/support.h"
 #include "../support/tiny_model.h"
 #include "../support/train_run.h"
+#include "aoe_objective.h"
 #include "aoe_train.h"
 #include "base/random.h"
 #include "encoder/arch_static.h"

@@ -12,6 +12,7 @@
 #include "../support/compress.h"
 #include "../support/support.h"
 #include "../support/tiny_model.h"
+#include "aoe_convert.h"
 #include "aoe_train.h"
 #include "base/dir.h"
 #include "base/path.h"
