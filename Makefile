@@ -77,21 +77,36 @@ CFLAGS_ALL := -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -ffp-contract=off -fno-math-
 # Test programs are linked statically. Sanitizers need their debug information for reports.
 LDFLAGS_TEST := $(if $(DEBUG)$(SAN),,-Wl,--strip-debug)
 LDFLAGS_ALL := -pthread $(SYSROOT_FLAG) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+MACHINE := $(or $(firstword $(subst -, ,$(CROSS))),$(shell uname -m))
+X86 := $(filter x86_64 amd64,$(MACHINE))
+ARM64 := $(filter aarch64 arm64,$(MACHINE))
+
+# CPU tiers and their compiler flags. src/kernels/NAME_TIER.c is compiled for one tier, and src/kernels/NAME_simd.c once per
+# tier of TIERS_SIMD, to NAME_TIER.o. The tier avx512bf16 has its own versions of two of these files.
+TIERS_X86 := avx2 avxvnni avx512 avx512vnni avx512bf16 amx
+TIERS_ARM64 := neon neondot neonbf16
+TIERS_SIMD := avx2 avx512 neon
 TIER_avx2 := -mavx2 -mfma -mf16c
 TIER_avxvnni := $(TIER_avx2) -mavxvnni
-TIER_avx512 := -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl
+TIER_avx512 := $(TIER_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 TIER_avx512vnni := $(TIER_avx512) -mavx512vnni
 TIER_avx512bf16 := $(TIER_avx512vnni) -mavx512bf16
 TIER_amx := $(TIER_avx512bf16) -mamx-tile -mamx-bf16 -mamx-int8
 TIER_neondot := -march=armv8.2-a+dotprod
 TIER_neonbf16 := -march=armv8.2-a+dotprod+bf16+i8mm
-MACHINE := $(or $(firstword $(subst -, ,$(CROSS))),$(shell uname -m))
-X86 := $(filter x86_64 amd64,$(MACHINE))
-ARM64 := $(filter aarch64 arm64,$(MACHINE))
+SIMD_SRC := $(sort $(wildcard src/kernels/*_simd.c))
+SIMD_AVX512BF16 := src/kernels/gemm_epilogue_simd.c src/kernels/softmax_simd.c
+# tier_src: sources for tier $(1). tier_flags: its compiler flags. list_tiers: shell commands that print SOURCE FLAGS for each
+# source of the tiers $(1)
+tier_src = $(sort $(wildcard src/kernels/*_$(1).c) $(if $(filter $(1),$(TIERS_SIMD)),$(SIMD_SRC)) \
+  $(if $(filter $(1),avx512bf16),$(SIMD_AVX512BF16)))
+tier_flags = $(strip $(TIER_$(1)) -DAOEI_TIER=$(1))
+list_tiers = $(foreach t,$(1),$(foreach f,$(call tier_src,$(t)) $(wildcard tests/support/*_$(t).c),echo '$(f) $(call tier_flags,$(t))';))
+TIERS := $(if $(X86),$(TIERS_X86)) $(if $(ARM64),$(TIERS_ARM64))
+TIER_OBJ := $(foreach t,$(TIERS),$(patsubst %,$(BUILD)/%.o,$(patsubst %_simd,%_$(t),$(basename $(call tier_src,$(t))))))
 
-SRC_ALL := $(sort $(wildcard src/*/*.c))
-SRC := $(filter-out $(if $(X86),,%_avx2.c %_avxvnni.c %_avx512.c %_avx512vnni.c %_avx512bf16.c %_amx.c) $(if $(ARM64),,%_neon.c %_neondot.c %_neonbf16.c),$(SRC_ALL))
-OBJ := $(SRC:%.c=$(BUILD)/%.o)
+SRC := $(filter-out $(SIMD_SRC) $(foreach t,$(TIERS_X86) $(TIERS_ARM64),%_$(t).c),$(sort $(wildcard src/*/*.c)))
+OBJ := $(sort $(SRC:%.c=$(BUILD)/%.o) $(TIER_OBJ))
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/*/*.c)))
 # Tests declare tags in their first comment lines (tests/README.md). With the thread sanitizer, only tests with the tag
 # `threads` run. With the address sanitizer, tests with the tag `slow` do not run. `make fuzz` builds the fuzz
@@ -122,7 +137,7 @@ SHLIB := $(BUILD)/libaoe.so
 
 FUZZ_SECONDS ?= 60
 # The packages are needed only for targets that compile. Missing packages are listed in one line.
-NO_PACKAGES := help deps deps-lint deps-peers deps-arm64 clean
+NO_PACKAGES := help deps deps-lint deps-peers deps-arm64 tier-flags clean
 # Directory of the Python packages and models of check-peers and bench-peers. They are installed once.
 AOE_PEERS ?= $(HOME)/.cache/aoe/peers
 ifneq ($(filter-out $(NO_PACKAGES),$(or $(MAKECMDGOALS),all)),)
@@ -150,24 +165,27 @@ $(info building $(STEPS) files in $(BUILD); V=1 prints the commands)
 endif
 endif
 
-.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header
+.PHONY: all lib demo check build-tests fuzz fuzz-programs aoe-check lint format bench bench-peers deps-peers check-peers install uninstall clean deps deps-lint deps-arm64 help symbols header tier-flags
 
 all: $(BUILD)/aoe lib ## builds build/aoe, build/libaoe.a and build/libaoe.so
 
 lib: $(LIB) $(SHLIB)
 
-$(BUILD)/%_avx2.o: TIER := $(TIER_avx2)
-$(BUILD)/%_avxvnni.o: TIER := $(TIER_avxvnni)
-$(BUILD)/%_avx512.o: TIER := $(TIER_avx512)
-$(BUILD)/%_avx512vnni.o: TIER := $(TIER_avx512vnni)
-$(BUILD)/%_avx512bf16.o: TIER := $(TIER_avx512bf16)
-$(BUILD)/%_amx.o: TIER := $(TIER_amx)
-$(BUILD)/%_neondot.o: TIER := $(TIER_neondot)
-$(BUILD)/%_neonbf16.o: TIER := $(TIER_neonbf16)
-$(BUILD)/%.o: %.c Makefile
+define compile
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS) $(TIER) -c $< -o $@
+endef
+$(BUILD)/%.o: %.c Makefile
+	$(compile)
+define tier_rules
+$$(BUILD)/%_$(1).o: TIER := $$(call tier_flags,$(1))
+$$(BUILD)/%_$(1).o: %_simd.c Makefile
+	$$(compile)
+endef
+$(foreach t,$(TIERS),$(eval $(call tier_rules,$(t))))
+# Dependency files of older builds contain sources that no longer exist, such as src/kernels/gelu_avx2.c.
+$(TIER_OBJ:$(BUILD)/%.o=%.c): ;
 
 $(BUILD)/src/base/source_tree.o: CFLAGS_ALL += -DAOEI_SOURCE_TREE='"$(CURDIR)"'
 
@@ -267,12 +285,14 @@ fuzz: deps-lint ## builds every fuzz harness with libFuzzer and the sanitizers, 
 fuzz-programs: $(LIBFUZZER_BIN)
 
 compile_commands.json: Makefile ## writes the compiler command of every source file, for clangd and other editor tools
-	@{ echo '['; for f in $(SRC) $(wildcard cli/*.c cli/*/*.c) $(TEST_SRC) $(wildcard tests/support/*.c check/*.c bench/*.c); do \
-	  case $$f in *_avx2.c) tier='$(TIER_avx2)';; *_avxvnni.c) tier='$(TIER_avxvnni)';; *_avx512.c) tier='$(TIER_avx512)';; *_avx512vnni.c) tier='$(TIER_avx512vnni)';; *_avx512bf16.c) tier='$(TIER_avx512bf16)';; \
-	  *_amx.c) tier='$(TIER_amx)';; *_neondot.c) tier='$(TIER_neondot)';; *_neonbf16.c) tier='$(TIER_neonbf16)';; *) tier=;; esac; \
-	  printf '%s{"directory": "%s", "file": "%s", "command": "%s %s -c %s"}' "$$comma" "$(CURDIR)" "$$f" '$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS)' "$$tier" "$$f"; \
-	  comma=',
-	'; done; echo; echo ']'; } > $@
+	@{ $(call list_tiers,$(TIERS)) for f in $(SRC) $(wildcard cli/*.c cli/*/*.c) $(TEST_SRC) \
+	  $(filter-out %_amx.c,$(wildcard tests/support/*.c)) $(wildcard check/*.c bench/*.c); do echo $$f; done; } | \
+	  awk -v command='$(CC) $(CFLAGS_ALL) $(PKG_CFLAGS)' 'BEGIN { print "[" } { file = $$1; $$1 = ""; printf "%s", separator; separator = ",\n" } \
+	  { printf "{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s%s -c %s\"}", "$(CURDIR)", file, command, $$0, file } \
+	  END { print "\n]" }' > $@
+
+tier-flags: # prints SOURCE FLAGS for each source and CPU tier of every architecture (tools/lint.sh)
+	@$(call list_tiers,$(TIERS_X86) $(TIERS_ARM64))
 
 build-tests: $(TEST_BIN) $(FUZZ_BIN) $(SERVER_BIN) $(BENCH_BIN) $(BUILD)/aoe-check $(EXAMPLE_BIN) header symbols ## builds every test, benchmark and example without running them
 

@@ -166,31 +166,21 @@ check_format() {
         sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: error:.*/\1/p' | sort | uniq -c | awk '{ print $2 ": " $1 " places are not formatted; run make format" }'
 }
 
-tier_flags() { # tier_flags FILE: prints the compiler flags of its CPU tier, as in the Makefile
-    case $1 in
-    *_avx2.c) echo "-mavx2 -mfma -mf16c" ;;
-    *_avxvnni.c) echo "-mavx2 -mfma -mf16c -mavxvnni" ;;
-    *_avx512vnni.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni" ;;
-    *_avx512.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl" ;;
-    *_avx512bf16.c) echo "-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx512vnni" ;;
-    *_amx.c) echo "-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mavx512vnni -mamx-tile -mamx-bf16 -mamx-int8" ;;
-    *_neon.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu" ;;
-    *_neondot.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu -march=armv8.2-a+dotprod" ;;
-    *_neonbf16.c) echo "--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu -march=armv8.2-a+dotprod+bf16+i8mm" ;;
-    esac
-}
-
+# tidy_one FILE: runs clang-tidy, for a kernel once per CPU tier for which the Makefile compiles it
 tidy_one() {
-    case $1 in
-    *_neon.c | *_neondot.c | *_neonbf16.c) packages= ;; # pkg-config prints the directories of this machine, not those of the system root
-    *) packages=$(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3) ;;
-    esac
-    # max-nodes: the analyzer explores at most 75,000 states of a function (default: 225,000). It can find fewer errors, but
-    # takes less than half of the time.
-    # shellcheck disable=SC2046,SC2086
-    "$(tool clang-tidy)" --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
-        --extra-arg=max-nodes=75000 "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. $packages $(tier_flags "$1") 2>&1 |
-        grep -E '(warning|error):' | sed "s|$PWD/||" || true
+    printf '%s\n' "${TIER_FLAGS-$(make -s tier-flags)}" | awk -v f="$1" '$1 == f { $1 = ""; print; found = 1 } END { if (!found) print "" }' |
+        while IFS= read -r flags; do
+            case $flags in
+            *=neon*) packages="--target=aarch64-linux-gnu --sysroot=build/sysroot/aarch64-linux-gnu" ;; # pkg-config prints the directories of this machine
+            *) packages=$(pkg-config --cflags jansson libutf8proc libpcre2-8 libzstd zlib libcurl sqlite3) ;;
+            esac
+            # max-nodes: the analyzer explores at most 75,000 states of a function (default: 225,000). It can find fewer errors,
+            # but takes less than half of the time.
+            # shellcheck disable=SC2086
+            "$(tool clang-tidy)" --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
+                --extra-arg=max-nodes=75000 "$1" -- -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. $packages $flags 2>&1 |
+                grep -E '(warning|error):' | sed "s|$PWD/||" || true
+        done
 }
 
 if [ "${1-}" = --tidy-one ]; then
@@ -199,6 +189,8 @@ if [ "${1-}" = --tidy-one ]; then
 fi
 
 check_tidy() {
+    TIER_FLAGS=$(make -s tier-flags)
+    export TIER_FLAGS
     sources 'src/*.c' 'cli/*.c' | xargs -P 2 -n 1 sh tools/lint.sh --tidy-one | sort -u
 }
 

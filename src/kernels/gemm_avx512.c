@@ -11,8 +11,6 @@
 
 #define GEMM_STEP(x, b, sum)  vf_fma(x, b, sum)
 #define GEMM_START(t, offset) vf_zero()
-#define GEMM_SYMBOL2(op)      aoei_##op##_avx512
-#define GEMM_SYMBOL(op)       GEMM_SYMBOL2(op)
 #define GEMM_EPILOGUE         aoei_gemm_epilogue_avx512
 #include "kernels/gemm_simd.h"
 

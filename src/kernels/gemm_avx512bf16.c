@@ -16,8 +16,6 @@ static inline vf dot_pairs(vf x, vf b, vf sum) {
 
 #define GEMM_STEP(x, b, sum)  dot_pairs(x, b, sum)
 #define GEMM_START(t, offset) vf_zero()
-#define GEMM_SYMBOL2(op)      aoei_##op##_avx512bf16
-#define GEMM_SYMBOL(op)       GEMM_SYMBOL2(op)
 #define GEMM_EPILOGUE         aoei_gemm_epilogue_avx512bf16
 #include "kernels/gemm_simd.h"
 

@@ -8,7 +8,5 @@
 #define VPDPBUSD(sum, x, b) _mm512_dpbusd_epi32(sum, x, b)
 #define GEMM_ROWS           14
 #define GEMM_PREFETCH_TILES 2
-#define GEMM_SYMBOL2(op)    aoei_##op##_avx512vnni
-#define GEMM_SYMBOL(op)     GEMM_SYMBOL2(op)
 #define GEMM_EPILOGUE       aoei_gemm_epilogue_avx512
 #include "kernels/gemm_int8_vnni.h"

@@ -8,7 +8,5 @@
 #define VPDPBUSD(sum, x, b) _mm256_dpbusd_avx_epi32(sum, x, b)
 #define GEMM_ROWS           6
 #define GEMM_PREFETCH_TILES 8
-#define GEMM_SYMBOL2(op)    aoei_##op##_avxvnni
-#define GEMM_SYMBOL(op)     GEMM_SYMBOL2(op)
 #define GEMM_EPILOGUE       aoei_gemm_epilogue_avx2
 #include "kernels/gemm_int8_vnni.h"

@@ -22,8 +22,6 @@ static inline vf add_products(vf x, vf b, vf sum) {
 
 #define GEMM_STEP(x, b, sum)  add_products(x, b, sum)
 #define GEMM_START(t, offset) vf_zero()
-#define GEMM_SYMBOL2(op)      aoei_##op##_neon
-#define GEMM_SYMBOL(op)       GEMM_SYMBOL2(op)
 #define GEMM_EPILOGUE         aoei_gemm_epilogue_neon
 #include "kernels/gemm_simd.h"
 

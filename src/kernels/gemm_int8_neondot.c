@@ -26,8 +26,6 @@ static inline vf add_products(vf x, vf b, vf sum) {
 #define GEMM_STEP(x, b, sum)     add_products(x, b, sum)
 #define GEMM_STEP_ROW(i, b, sum) ((vf){DOT_LANE(i, (b).lo, (sum).lo), DOT_LANE(i, (b).hi, (sum).hi)})
 #define GEMM_START(t, offset)    vf_zero()
-#define GEMM_SYMBOL2(op)         aoei_##op##_neondot
-#define GEMM_SYMBOL(op)          GEMM_SYMBOL2(op)
 #define GEMM_EPILOGUE            aoei_gemm_epilogue_neon
 #include "kernels/gemm_simd.h"
 

@@ -42,15 +42,15 @@ static const aoei_gemm_tier int8_tier = {.rows = GEMM_ROWS,
                                          .start_row = GEMM_UNSIGNED,
                                          .epilogue = GEMM_EPILOGUE};
 
-size_t GEMM_SYMBOL(gemm_int8_packed_size)(size_t K, size_t N) {
+size_t AOEI_SIMD(gemm_int8_packed_size)(size_t K, size_t N) {
     return aoei_gemm_packed_bytes(&int8_tier, K, N);
 }
 
-void GEMM_SYMBOL(gemm_int8_pack)(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
-                                 size_t n1) {
+void AOEI_SIMD(gemm_int8_pack)(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
+                               size_t n1) {
     aoei_gemm_pack_columns(&int8_tier, packed, b, type, b_row, b_col, K, n0, n1);
 }
 
-void GEMM_SYMBOL(gemm_int8)(const aoei_gemm_args *g, float *scratch) {
+void AOEI_SIMD(gemm_int8)(const aoei_gemm_args *g, float *scratch) {
     aoei_gemm_blocked(&int8_tier, g, scratch);
 }

@@ -4,7 +4,7 @@
  * saturation. 128 is added to each element of A when it is packed. The sum of a column therefore starts from -128 times the sum
  * of the column of B. Include simd_avx2.h or simd_avx512.h and the header with transpose_lines first, and define these macros:
  * - VPDPBUSD(sum, x, b): the instruction
- * - GEMM_ROWS, GEMM_PREFETCH_TILES, GEMM_SYMBOL and GEMM_EPILOGUE: see gemm_simd.h
+ * - GEMM_ROWS, GEMM_PREFETCH_TILES and GEMM_EPILOGUE: see gemm_simd.h
  */
 
 /* In each lane, adds the four products of the uint8 values of x and the int8 values of b to the running sum, an int32 value. */

@@ -9,8 +9,6 @@
 
 #define GEMM_STEP(x, b, sum)  vf_fma(x, b, sum)
 #define GEMM_START(t, offset) vf_zero()
-#define GEMM_SYMBOL2(op)      aoei_##op##_neon
-#define GEMM_SYMBOL(op)       GEMM_SYMBOL2(op)
 #define GEMM_EPILOGUE         aoei_gemm_epilogue_neon
 #include "kernels/gemm_simd.h"
 

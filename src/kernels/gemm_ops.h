@@ -32,16 +32,16 @@ static const aoei_gemm_tier GEMM_NAME(_tier) = {.rows = GEMM_ROWS,
                                                 .pack_b = {GEMM_NAME(_lines_f32), GEMM_NAME(_lines_bf16)},
                                                 .epilogue = GEMM_EPILOGUE};
 
-size_t GEMM_SYMBOL(GEMM_NAME(_packed_size))(size_t K, size_t N) {
+size_t AOEI_SIMD(GEMM_NAME(_packed_size))(size_t K, size_t N) {
     return aoei_gemm_packed_bytes(&GEMM_NAME(_tier), K, N);
 }
 
-void GEMM_SYMBOL(GEMM_NAME(_pack))(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K,
-                                   size_t n0, size_t n1) {
+void AOEI_SIMD(GEMM_NAME(_pack))(void *packed, const void *b, aoei_dtype type, size_t b_row, size_t b_col, size_t K, size_t n0,
+                                 size_t n1) {
     aoei_gemm_pack_columns(&GEMM_NAME(_tier), packed, b, type, b_row, b_col, K, n0, n1);
 }
 
-void GEMM_SYMBOL(GEMM_OP)(const aoei_gemm_args *g, float *scratch) {
+void AOEI_SIMD(GEMM_OP)(const aoei_gemm_args *g, float *scratch) {
     aoei_gemm_blocked(&GEMM_NAME(_tier), g, scratch);
 }
 

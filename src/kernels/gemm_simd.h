@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * The matmul kernels, vectorized for AVX2, AVX-512 and NEON, for all element types. A tile has up to GEMM_ROWS rows and two
- * vectors of columns. Include simd_avx2.h, simd_avx512.h or simd_neon.h first. Before including this file, define
- * transpose_lines and these macros: GEMM_ROWS, GEMM_STEP(x, b, sum), which adds the product of the packed words x and b to sum,
- * and GEMM_START(t, offset), which returns the vector from which the sums of the columns start (aoei_gemm_tile.start; offset is
- * relative to `start`). Each row is computed with the same instructions in tiles of any number of rows. Tiles with fewer
- * columns than two vectors differ only in how the running sums are loaded and stored. Results therefore do not depend on the
- * tile size. Registers and memory contain words of any kind; the functions that load and store vectors of floats do not change
- * their bits.
+ * The matmul kernels, vectorized for AVX2, AVX-512 and NEON, for all element types. A tile has up to GEMM_ROWS rows and
+ * two vectors of columns. Before including this file, define transpose_lines and these macros: GEMM_ROWS, GEMM_STEP(x,
+ * b, sum), which adds the product of the packed words x and b to sum, and GEMM_START(t, offset), which returns the
+ * vector from which the sums of the columns start (aoei_gemm_tile.start; offset is relative to `start`). Each row is
+ * computed with the same instructions in tiles of any number of rows. Tiles with fewer columns than two vectors differ
+ * only in how the running sums are loaded and stored. Results therefore do not depend on the tile size. Registers and
+ * memory contain words of any kind; the functions that load and store vectors of floats do not change their bits.
  */
 #ifndef AOEI_KERNELS_GEMM_SIMD_H
 #define AOEI_KERNELS_GEMM_SIMD_H
 
 #include "kernels/gemm_block.h"
 #include "kernels/gemm_words.h"
+#include "kernels/tier.h"
 
 enum { PANEL = 2 * VF_LANES, M_BLOCK = 266, K_BLOCK = 384 };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Instantiates the vectorized code of a normalization layer twice, for float32 and for bf16 activations. Include simd_avx2.h,
- * simd_avx512.h or simd_neon.h first. Define NORM_BODY as the name of the header with the code: layernorm_simd.h or
- * rmsnorm_simd.h.
+ * Instantiates the vectorized code of a normalization layer twice, for float32 and for bf16 activations. Define
+ * NORM_BODY first as the name of the header with the code: layernorm_body_simd.h or
+ * rmsnorm_body_simd.h.
  */
+#include "kernels/simd.h"
+
 #define NORM(op)                 AOEI_SIMD(op##_f32)
 #define NORM_X                   float
 #define NORM_LOAD(p)             vf_load(p)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float32 kernels for AVX2 and FMA, with 8 lanes. simd_avx512.h defines types and operations
- * with these names for 16 lanes, and simd_neon.h for ARM64. The code of a kernel is therefore written once, in NAME_simd.h, and
- * compiled by NAME_avx2.c, NAME_avx512.c and NAME_neon.c. simd_math.h defines exp, Phi and GELU. A vf contains VF_LANES floats,
- * a vu contains VF_LANES uint32, and a vd contains VF_LANES doubles. Functions with `part` in their names load or store only
- * the first n lanes, where n is at most VF_LANES. If n is VF_LANES, they use no mask, because masked instructions are slow on
- * some CPUs. The sum of the lanes of a vector is computed in a fixed order.
+ * Vector types and operations of the float32 kernels for AVX2 and FMA, with 8 lanes. simd_avx512.h defines types and
+ * operations with these names for 16 lanes, and simd_neon.h for ARM64. The code of a kernel is therefore written once,
+ * in NAME_simd.c, which includes simd.h and is compiled once per tier. simd_math.h defines exp, Phi and GELU. A vf
+ * contains VF_LANES floats, a vu contains VF_LANES uint32, and a vd contains VF_LANES doubles. Functions with `part` in
+ * their names load or store only the first n lanes, where n is at most VF_LANES. If n is VF_LANES, they use no mask,
+ * because masked instructions are slow on some CPUs. The sum of the lanes of a vector is computed in a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX2_H
 #define AOEI_KERNELS_SIMD_AVX2_H
@@ -17,8 +17,7 @@
 #include "base/bf16.h"
 #include "base/compiler.h"
 
-#define VF_LANES      8
-#define AOEI_SIMD(op) aoei_##op##_avx2
+#define VF_LANES 8
 
 typedef __m256 vf;
 typedef __m256i vu;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float32 kernels for AVX-512 (F, BW, DQ, VL), with 16 lanes. simd_avx2.h defines types and
- * operations with these names for 8 lanes. The code of a kernel is therefore written once, in NAME_simd.h, and compiled by
- * NAME_avx2.c and NAME_avx512.c. simd_math.h defines exp, Phi and GELU. A vf contains VF_LANES floats, a vu contains VF_LANES
- * uint32, and a vd contains VF_LANES doubles. Functions with `part` in their names load or store only the first n lanes, where
- * n is at most VF_LANES. If n is VF_LANES, they use no mask, because masked instructions are slow on some CPUs. The sum of the
+ * Vector types and operations of the float32 kernels for AVX-512 (F, BW, DQ, VL), with 16 lanes. simd_avx2.h defines
+ * types and operations with these names for 8 lanes. The code of a kernel is therefore written once, in NAME_simd.c.
+ * simd_math.h defines exp, Phi and GELU. A vf contains VF_LANES floats, a vu contains VF_LANES uint32, and a vd
+ * contains VF_LANES doubles. Functions with `part` in their names load or store only the first n lanes, where n is at
+ * most VF_LANES. If n is VF_LANES, they use no mask, because masked instructions are slow on some CPUs. The sum of the
  * lanes of a vector is computed in a fixed order.
  */
 #ifndef AOEI_KERNELS_SIMD_AVX512_H
@@ -17,10 +17,6 @@
 #include "base/compiler.h"
 
 #define VF_LANES 16
-/* A file may define AOEI_SIMD first, as the name of the function for an op, if it is compiled for a higher tier. */
-#ifndef AOEI_SIMD
-#define AOEI_SIMD(op) aoei_##op##_avx512
-#endif
 
 typedef __m512 vf;
 typedef __m512i vu;

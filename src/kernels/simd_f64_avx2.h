@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Vector types and operations of the float64 kernels for AVX2 and FMA, with 4 lanes. simd_f64_avx512.h defines types and
- * operations with these names for 8 lanes, so the code of a kernel is written only once, in NAME_simd.h. Functions with `part`
- * in their names load or store only the first n lanes, where n is at most DV_LANES.
+ * Vector types and operations of the float64 kernels for AVX2 and FMA, with 4 lanes. simd_f64_avx512.h defines types
+ * and operations with these names for 8 lanes, so the code of a kernel is written only once, in NAME_simd.c. Functions
+ * with `part` in their names load or store only the first n lanes, where n is at most DV_LANES.
  */
 #ifndef AOEI_KERNELS_SIMD_F64_AVX2_H
 #define AOEI_KERNELS_SIMD_F64_AVX2_H
@@ -9,8 +9,7 @@
 #include <immintrin.h>
 #include <stddef.h>
 
-#define DV_LANES      4
-#define AOEI_SIMD(op) aoei_##op##_avx2
+#define DV_LANES 4
 
 typedef __m256d dv;
 

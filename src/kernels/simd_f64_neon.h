@@ -12,8 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define DV_LANES      4
-#define AOEI_SIMD(op) aoei_##op##_neon
+#define DV_LANES 4
 
 typedef struct dv {
     float64x2_t lo, hi; /* lo: lanes 0 and 1; hi: lanes 2 and 3 */

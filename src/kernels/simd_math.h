@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * exp, the normal distribution function Phi and activation functions on vectors. Include simd_avx2.h, simd_avx512.h or
- * simd_neon.h first. The coefficients of the polynomials were computed for this file by minimax approximation. docs/numerics.md
- * lists the measured accuracy, which tests/kernels/gelu_f32_test.c and softmax_f32_test.c verify. NaN gives NaN in every
- * function. No instruction for approximate reciprocals is used, so results do not depend on the CPU model.
+ * exp, the normal distribution function Phi and activation functions on vectors. The coefficients of the polynomials
+ * were computed for this file by minimax approximation. docs/numerics.md lists the measured accuracy, which
+ * tests/kernels/gelu_f32_test.c and softmax_f32_test.c verify. NaN gives NaN in every function. No instruction for
+ * approximate reciprocals is used, so results do not depend on the CPU model.
  */
 #ifndef AOEI_KERNELS_SIMD_MATH_H
 #define AOEI_KERNELS_SIMD_MATH_H

@@ -14,8 +14,7 @@
 #include "base/bf16.h"
 #include "base/compiler.h"
 
-#define VF_LANES      8
-#define AOEI_SIMD(op) aoei_##op##_neon
+#define VF_LANES 8
 
 typedef struct vf {
     float32x4_t lo, hi; /* lo: lanes 0 to 3; hi: lanes 4 to 7 */

@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: MIT
- * Dropout of a row for AVX-512. This file instantiates dropout_simd.h with the vector types and operations of simd_avx512.h.
- */
-#include "kernels/simd_avx512.h"
-#include "kernels/dropout_simd.h"

@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: MIT
- * GELU and its gradient for AVX-512. This file instantiates gelu_simd.h with the vector types and operations of simd_avx512.h.
- */
-#include "kernels/simd_avx512.h"
-#include "kernels/gelu_simd.h"

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: MIT
- * Quantization of rows to int8 for AVX2. This file instantiates quantize_simd.h with the vector types and operations of
- * simd_avx2.h.
- */
-#include "kernels/simd_avx2.h"
-#include "kernels/quantize_simd.h"

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: MIT
- * Column sums and the sum of squares for AVX-512. This file instantiates reduce_simd.h with the vector types and operations of
- * simd_avx512.h.
- */
-#include "kernels/simd_avx512.h"
-#include "kernels/reduce_simd.h"

@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: MIT
- * RMSprop and SGD for AVX2. This file instantiates rmsprop_simd.h with the vector types and operations of simd_avx2.h.
- */
-#include "kernels/simd_avx2.h"
-#include "kernels/rmsprop_simd.h"

@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: MIT
- * SiLU and its gradient for AVX2. This file instantiates silu_simd.h with the vector types and operations of simd_avx2.h.
- */
-#include "kernels/simd_avx2.h"
-#include "kernels/silu_simd.h"
