@@ -13,6 +13,7 @@ BEGIN {
     if (least == "") least = 5
     if (from == "") from = 1
     size = 12 # letters and digits at the start of a key by which the tables are searched
+    part = 8  # letters and digits for quicker comparisons
 }
 function reduce(text) { # sets key to the letters and digits of the text, and word[1..] to its words; returns their number
     text = tolower(text)
@@ -22,8 +23,10 @@ function reduce(text) { # sets key to the letters and digits of the text, and wo
     gsub(/ /, "", key)
     return split(text, word, " ")
 }
-# The texts that begin with the same `size` characters form a list: head[start] is the newest text, older[text] the one before it.
-# The same for all words of the texts: at[start] is the newest position, earlier[position] the one before it, and owner[position] its text.
+# texts[number] is the key of a text. head[start] lists the numbers of the texts that begin with start: 2 * size characters, or `size` for
+# shorter texts. All starts of `size` characters are in head. All starts of `part` characters are in the small table known, because most
+# places of a column are not the start of a text. at[start] lists all words of the texts that begin with `size` characters, as
+# "NEXT=NUMBER ": the next `part` characters, and the number of the text.
 NR == FNR {
     words = reduce($0)
     if (key == "" || key in equal) next
@@ -32,41 +35,55 @@ NR == FNR {
     texts[++count] = key
     if (length(key) < size) brief[++briefs] = key
     else {
-        start = substr(key, 1, size)
-        older[count] = head[start]
-        head[start] = count
+        known[substr(key, 1, part)]
+        head[substr(key, 1, size)]
+        start = substr(key, 1, length(key) < 2 * size ? size : 2 * size)
+        head[start] = head[start] count " "
     }
     place = 1
+    entry = "=" count " "
     for (i = 1; i <= words - least + 1; i++) {
         start = substr(key, place, size)
-        owner[++places] = count
-        earlier[places] = at[start]
-        at[start] = places
+        at[start] = at[start] substr(key, place + size, part) entry
         place += length(word[i])
     }
     next
 }
-function overlap(column,    words, place, start, i, text) { # "" or the kind of overlap
+function begins(place,    length_of_start, start, list, n, i) { # whether a text begins at the place
+    for (length_of_start = size; length_of_start <= 2 * size; length_of_start += size) {
+        start = substr(key, place, length_of_start)
+        if (!(start in head)) return 0
+        n = split(head[start], list, " ")
+        for (i = 1; i <= n; i++) if (substr(key, place, length(texts[list[i]])) == texts[list[i]]) return 1
+    }
+    return 0
+}
+function contained(    list, next_part, i) { # whether a text contains the key
+    if (length(key) < size) {
+        for (i = 1; i <= count; i++) if (index(texts[i], key)) return 1
+        return 0
+    }
+    if (!(substr(key, 1, size) in at)) return 0
+    list = " " at[substr(key, 1, size)]
+    next_part = " " substr(key, size + 1, part)
+    if (length(key) <= size + part) return index(list, next_part)
+    while (i = index(list, next_part "=")) {
+        list = substr(list, i + part + 2)
+        if (index(texts[list + 0], key)) return 1 # list + 0: the number at the start of the list
+    }
+    return 0
+}
+function overlap(column,    words, place, i) { # "" or the kind of overlap
     words = reduce(column)
     if (length(key) >= shortest && (key in equal)) return "equal"
     if (!least || words < least) return ""
     for (i = 1; i <= briefs; i++) if (index(key, brief[i])) return "containing"
     place = 1
     for (i = 1; i <= words - least + 1; i++) {
-        start = substr(key, place, size)
-        if (start in head)
-            for (text = head[start]; text; text = older[text])
-                if (substr(key, place, length(texts[text])) == texts[text]) return "containing"
+        if ((substr(key, place, part) in known) && begins(place)) return "containing"
         place += length(word[i])
     }
-    if (length(key) < size) {
-        for (i = 1; i <= count; i++) if (index(texts[i], key)) return "contained"
-        return ""
-    }
-    start = substr(key, 1, size)
-    if (start in at)
-        for (i = at[start]; i; i = earlier[i]) if (index(texts[owner[i]], key)) return "contained"
-    return ""
+    return contained() ? "contained" : ""
 }
 {
     for (column = from; column <= NF; column++) {

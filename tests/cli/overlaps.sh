@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
 # Tests recipes/overlaps with made-up texts: which rows overlap the texts of test sets, which files are read, and the selection set.
+# overlaps_json.sh tests JSON files.
 overlaps=$SRC/recipes/overlaps
-for program in jq "${AWK:-mawk}"; do
-    command -v "$program" >program || { echo "SKIP: $program is not installed"; exit 77; }
-done
+AWK=${AWK:-$(command -v mawk || command -v awk)} || { echo "SKIP: awk is not installed"; exit 77; }
+export AWK
 without() { # without ROWS [OPTION...]: the rows that are kept and the counts
     rows=$1
     shift
-    "${AWK:-mawk}" -v name=rows "$@" -f "$overlaps/without.awk" texts "$rows" 2>counts
+    "$AWK" -v name=rows "$@" -f "$overlaps/without.awk" texts "$rows" 2>counts
     cat counts
 }
 mkdir -p tests/STS12-en-test tests/beir/qrels
 printf 'A man is playing the flute.\tIt'"'"'s raining in the old town' >tests/STS12-en-test/STS.input.words.txt
 printf '5\n' >tests/STS12-en-test/STS.gs.words.txt
-printf '{"_id": "d1", "title": "Wing flow", "text": "Pressure on a\\twing."}\n' | gzip >tests/beir/corpus.jsonl.gz
+printf 'd1\tWing flow\tPressure on a wing.\tWing flow pressure on a wing.\n' | gzip >tests/beir/corpus.tsv.gz
 printf 'query-id\tcorpus-id\tscore\nq1\td1\t1\n' >tests/beir/qrels/test.tsv
 printf 'score\tsentence1\tsentence2\n1\tShort text\tthe quick &amp; lazy red fox\n' >tests/pairs.tsv
 printf 'The text of this file is not data.\n' >tests/README.md
@@ -41,6 +41,30 @@ definition of rain: its raining in the old towns
 free	A man is playing the flute
 END
 without rows.tsv
+echo "== long and short texts, and texts with the same beginning"
+cat >>texts <<'END'
+an old fisherman repairs his wooden boat near the harbour
+an old fisherman repairs his nets
+an old fisherman waits
+a b c d e f
+END
+cat >long.tsv <<'END'
+See an old fisherman repairs his wooden boat near the harbour at dawn.
+An old fisherman repairs his wooden boat near the lake
+An old fisherman repairs his nets at dawn.
+old fisherman repairs his wooden boat
+old fisherman repairs his wooden bench
+old fisherman repairs his wood
+fisher man repairs his nets now
+old fisherman repairs his ne ts
+s raining in the old
+s raining in the new
+an old fisherman waits for a customer
+x a b c d e f g h
+b c d e f
+b c d e g
+END
+without long.tsv
 echo "== equality only, not for short columns, from the second column on"
 without rows.tsv -v least=0 -v shortest=12 -v from=1
 printf 'a man is playing the flute\tother\n' >second.tsv
@@ -53,8 +77,6 @@ printf 'PK' >tests/data.xlsx
 cat errors
 echo "exit code $code"
 "$overlaps/test_texts.sh" missing 2>&1 || echo "exit code $?"
-printf 'not JSON\n' >bad.jsonl
-"$overlaps/test_texts.sh" bad.jsonl 2>/dev/null || echo "exit code $?"
 printf 'no gzip\n' >bad.tsv.gz
 "$overlaps/test_texts.sh" bad.tsv.gz 2>&1 | tail -n 1
 
