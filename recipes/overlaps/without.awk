@@ -23,10 +23,10 @@ function reduce(text) { # sets key to the letters and digits of the text, and wo
     gsub(/ /, "", key)
     return split(text, word, " ")
 }
-# texts[number] is the key of a text. head[start] lists the numbers of the texts that begin with start: 2 * size characters, or `size` for
-# shorter texts. All starts of `size` characters are in head. All starts of `part` characters are in the small table known, because most
-# places of a column are not the start of a text. at[start] lists all words of the texts that begin with `size` characters, as
-# "NEXT=NUMBER ": the next `part` characters, and the number of the text.
+# texts[number] is the key of a text. head[start] lists the numbers of the texts that begin with start, which has 2 * size characters, or
+# `size` characters for shorter texts; head also has all starts of `size` characters of longer texts. The small table known has all starts
+# of `part` characters; most places of a column are found to be no start of a text there. at[start] lists the places of all texts where a
+# word begins and the next `size` characters are start, as "NEXT=NUMBER ": the `part` characters after start, and the number of the text.
 NR == FNR {
     words = reduce($0)
     if (key == "" || key in equal) next
