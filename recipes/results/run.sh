@@ -110,11 +110,13 @@ truncated() { # the table finetune with and without Matryoshka losses, evaluated
     done | awk -F , -v first=arm "$pivot" >"$AOE_WORK/truncated-$name.md"
     echo "$AOE_WORK/truncated-$name.md" >&2
 }
-# arm NAME VALUES OPTIONS: prints an arm whose learning rate is the one of VALUES with the best score on STS-B dev, with one seed
+# arm NAME VALUES OPTIONS: prints an arm whose learning rate is the one of VALUES whose trained model has the best score on the
+# selection set (recipes/overlaps/selection.sh), with one seed
 arm() {
+    step "$AOE_WORK/selection.tsv" recipes/overlaps/selection.sh "$AOE_WORK/selection.tsv"
     # shellcheck disable=SC2086 # the options contain no spaces and quotes
-    rate=$("$aoe" grid -q -o "$AOE_WORK/runs-rate-$table-$name/$1" --over "lr=$2" --keep none --json -- "@$recipe/$table.args" $3 |
-        sed -n 's/^{"best":{"lr":\([^}]*\)}.*/\1/p')
+    rate=$("$aoe" grid -q -o "$AOE_WORK/runs-rate-$table-$name/$1" --over "lr=$2" --score "$AOE_WORK/selection.tsv" --jobs "$JOBS" --keep none --json \
+        -- "@$recipe/$table.args" $3 | sed -n 's/^{"best":{"lr":\([^}]*\)}.*/\1/p')
     printf '%s: --lr %s %s' "$1" "${rate:?no score of the arm $1}" "$3"
 }
 supervised() { # methods for labelled pairs and triplets of NLI
