@@ -27,7 +27,7 @@ done
 for file in "$AOE_TEXT/translation-en.txt" /usr/share/wordnet/data.noun; do
     [ -e "$file" ] || { echo "prepare.sh: $file is missing; run fetch.sh" >&2; exit 1; }
 done
-mkdir -p "$work/documents" "$work/texts"
+mkdir -p "$work/documents" "$work/texts" "$work/pairs"
 rm -f "$work"/texts/* "$work"/*.texts
 
 # --- evaluation texts: all data sets of which no part is training text, and all captions of images in STS sets (the premises of SNLI are
@@ -103,11 +103,11 @@ beir() { # beir FOLDER QUERIES: rows "query TAB document" as a BEIR data set; on
             print "q" NR "\td" NR "\t1" >(folder "/qrels/test.tsv")
         }'
 }
-first() { # first NUMBER COLUMN: prints the first rows in the order of the hash of a column
-    $awk -v column="$2" -f "$here/hash.awk" | sort -t "$tab" -k 1,1 -s | head -n "$1" | cut -f 2-
+order() { # order COLUMN: prints the rows in the order of the hash of a column
+    $awk -v column="$1" -f "$here/hash.awk" | sort -t "$tab" -k 1,1 -s | cut -f 2-
 }
 # titles and abstracts
-awk -F '\t' 'split($2, w, " ") >= 60 && split($2, w, " ") <= 250 && split($1, w, " ") >= 4' "$work/documents/arxiv" | without evaluation dev-ir | first 4000 1 >"$work/dev-ir.rows"
+awk -F '\t' 'split($2, w, " ") >= 60 && split($2, w, " ") <= 250 && split($1, w, " ") >= 4' "$work/documents/arxiv" | without evaluation dev-ir | order 1 | head -n 4000 >"$work/dev-ir.rows"
 cut -f 1,2 "$work/dev-ir.rows" | beir dev-ir 400
 # nouns, verbs and adjectives with definitions that do not contain them; short and long package descriptions
 awk -F '\t' 'split($2, w, " ") >= 12 {
@@ -118,12 +118,12 @@ awk -F '\t' 'split($2, w, " ") >= 12 {
         for (j = 1; j <= m; j++) if (length(w[j]) > 3 && index(definition, substr(w[j], 1, 5))) next
     }
     print $1 "\t" $2
-}' "$work/documents/wordnet" | without evaluation dev-wordnet -v from=2 | first 2000 2 >"$work/dev-wordnet.rows"
+}' "$work/documents/wordnet" | without evaluation dev-wordnet -v from=2 | order 2 | head -n 2000 >"$work/dev-wordnet.rows"
 awk -F '\t' '!first[$1]++ && split($3, w, " ") >= 25 && split($3, w, " ") <= 150 &&
     $2 !~ /dummy|transitional|debug|dbgsym|documentation|development|header/ &&
     $1 !~ /^(lib|golang|node|ruby|r-cran|python3?-|haskell|task|texlive|fonts|hunspell|linux-|firmware)|-(dev|doc|data|common|dbg|utils)$/ {
     print $2 "\t" $3
-}' "$work/documents/descriptions" | awk -F '\t' '!text[$2]++ && !seen[$1]++' | without evaluation dev-descriptions | first 1000 2 >"$work/dev-descriptions.rows"
+}' "$work/documents/descriptions" | awk -F '\t' '!text[$2]++ && !seen[$1]++' | without evaluation dev-descriptions | order 2 | head -n 1000 >"$work/dev-descriptions.rows"
 {
     head -n 200 "$work/dev-wordnet.rows"
     head -n 100 "$work/dev-descriptions.rows"
@@ -200,20 +200,30 @@ cut -f 3 "$work/texts.rows" >"$work/texts.txt"
 
 # --- pairs of a short text and a longer text about it: titles, lemmas, headings and short descriptions with abstracts, definitions,
 # paragraphs and long descriptions. pairs-2.tsv has more of them, without the titles that left-out.txt lists ---
-rows() { # rows NAME NUMBER [SHORTEST]: the first rows of different queries in the order of the hash of the query, on stdin
-    without leak "pairs $1" -v shortest="${3:-30}" | grep -v '"' | awk -F '\t' '!query[tolower($1)]++ && !text[$2]++' | first "$2" 1
+candidates() { # candidates NAME SHORTEST: reads rows "source TAB query TAB text", and writes the rows of different queries of each source
+    grep -v '"' | without leak "$1" -v from=2 -v shortest="$2" | awk -F '\t' '!query[$1, tolower($2)]++ && !text[$1, $3]++' | order 2 |
+        awk -F '\t' -v folder="$work/pairs" '{ print $2 "\t" $3 >(folder "/" $1) }'
 }
+{
+    awk -F '\t' 'split($2, w, " ") >= 40 && split($2, w, " ") <= 300 && split($1, w, " ") >= 3 { print "arxiv\t" $1 "\t" $2 }' \
+        "$work/documents/arxiv" "$work/documents/arxiv-more"
+    awk -F '\t' 'split($3, w, " ") >= 15 && split($3, w, " ") <= 200 && $2 !~ /transitional|dummy|debug/ { print "descriptions\t" $2 "\t" $3 }' \
+        "$work/documents/descriptions"
+    for name in wikipedia-science openstax openstax-physics documentation; do
+        awk -F '\t' -v name="$name" 'split($2, w, " ") >= 25 && split($2, w, " ") <= 200 && split($1, w, " ") >= 2 { print name "\t" $1 "\t" $2 }' \
+            "$work/documents/$name"
+    done
+} | candidates pairs 30
+awk -F '\t' 'split($2, w, " ") >= 4 { split($1, lemma, ", "); print "wordnet\t" lemma[1] "\t" $2 }' "$work/documents/wordnet" |
+    candidates "pairs of wordnet" 0
 pairs() { # pairs ARXIV WORDNET DESCRIPTIONS OTHERS: a table of pairs, with these numbers of rows of each source
     printf 'query\tpositive\n'
     {
-        awk -F '\t' 'split($2, w, " ") >= 40 && split($2, w, " ") <= 300 && split($1, w, " ") >= 3 { print $1 "\t" $2 }' \
-            "$work/documents/arxiv" "$work/documents/arxiv-more" | rows arxiv "$1"
-        awk -F '\t' 'split($2, w, " ") >= 4 { split($1, lemma, ", "); print lemma[1] "\t" $2 }' "$work/documents/wordnet" | rows wordnet "$2" 0
-        awk -F '\t' 'split($3, w, " ") >= 15 && split($3, w, " ") <= 200 && $2 !~ /transitional|dummy|debug/ { print $2 "\t" $3 }' \
-            "$work/documents/descriptions" | rows descriptions "$3"
+        head -n "$1" "$work/pairs/arxiv"
+        head -n "$2" "$work/pairs/wordnet"
+        head -n "$3" "$work/pairs/descriptions"
         for name in wikipedia-science openstax openstax-physics documentation; do
-            awk -F '\t' 'split($2, w, " ") >= 25 && split($2, w, " ") <= 200 && split($1, w, " ") >= 2 { print $1 "\t" $2 }' \
-                "$work/documents/$name" | rows "$name" "$4"
+            head -n "$4" "$work/pairs/$name"
         done
     } | LC_ALL=C.UTF-8 grep -ax '.*' # only valid UTF-8
 }
@@ -223,7 +233,7 @@ pairs 64000 24000 16000 6000 | $awk -v column=1 -f "$here/hash.awk" | $awk -F '\
 
 # --- third development set: the last sentence of an abstract as query, the other sentences as document. The abstracts are those whose
 # titles have the largest hashes; pairs.tsv has those with the smallest ---
-without evaluation dev-ir3 -v shortest=30 <"$work/documents/arxiv-more" | grep -v '"' | awk -F '\t' -v OFS='\t' '
+grep -v '"' "$work/documents/arxiv-more" | awk -F '\t' -v OFS='\t' '
     $3 ~ /^(physics|eess|cond-mat|astro-ph|nlin|quant-ph)/ && split($2, w, " ") <= 220 {
         sentences = 1
         for (at = 1; match(substr($2, at), /[a-z)][.] +[A-Z]/); at += RSTART + RLENGTH - 2) {
@@ -233,7 +243,8 @@ without evaluation dev-ir3 -v shortest=30 <"$work/documents/arxiv-more" | grep -
         query = substr($2, at)
         if (sentences < 4 || query ~ /http|code|available|This paper|This work|Comment|published/) next
         words = split(query, w, " ")
-        if (words >= 8 && words <= 30) print $1, query, substr($2, 1, end)
-    }' | $awk -v column=1 -f "$here/hash.awk" | sort -t "$tab" -k 1,1 -s -r | head -n 8000 | cut -f 3- | beir dev-ir3 400
+        if (words >= 8 && words <= 30) print query, substr($2, 1, end), $1, $2
+    }' | without evaluation dev-ir3 -v from=3 -v shortest=30 | cut -f 1-3 |
+    $awk -v column=3 -f "$here/hash.awk" | sort -t "$tab" -k 1,1 -s -r | head -n 8000 | cut -f 2,3 | beir dev-ir3 400
 mv "$work/texts.txt" "$AOE_WORK/texts.txt" # build.sh repeats the preparation if this file is missing
 wc -lw "$AOE_WORK/texts.txt" "$AOE_WORK/snli-triplets.tsv" "$AOE_WORK/pairs.tsv" "$AOE_WORK/pairs-2.tsv"
