@@ -5,11 +5,15 @@
  * An embedding model turns a text into a vector of a few hundred float32 values. If two texts have similar meanings, the cosine
  * of their vectors is high. This header declares contexts, models, embedders and search first. Their options, the sizes of
  * encoders and tokenizers follow. Each of the other headers includes aoe.h:
- *   aoe_train.h     loss functions, training, new models
- *   aoe_eval.h      evaluation, statistics, benchmarks
- *   aoe_data.h      tables and data tools
- *   aoe_hub.h       models of the Hugging Face Hub
- *   aoe_annotate.h  training data from chat models (experimental)
+ *   aoe_train.h       training, pretraining, adapters
+ *   aoe_objective.h   loss functions
+ *   aoe_plan.h        memory that inference and training use
+ *   aoe_convert.h     new and converted models
+ *   aoe_experiment.h  grid searches and comparisons (experimental)
+ *   aoe_eval.h        evaluation, statistics, benchmarks
+ *   aoe_data.h        tables and data tools
+ *   aoe_hub.h         models of the Hugging Face Hub
+ *   aoe_annotate.h    training data from chat models (experimental)
  *
  * This example prints the text that is most similar to a question (examples/ contains complete programs):
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * aoe_plan.h: memory that training a model will use.
+ * aoe_plan.h: memory that inference and training with a model use.
  */
 #ifndef AOE_PLAN_H
 #define AOE_PLAN_H
